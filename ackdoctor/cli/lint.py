@@ -3,7 +3,7 @@
 import os.path
 import re
 import sys
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
@@ -91,7 +91,7 @@ class Lint:
     """Find broken acking in bolts and spouts, in Python and in Java.
 
     Exit code: 0 nothing found; 1 findings; 2 the work could not be done: a wrong argument or setting, no such
-    path, no Python or Java file under it, a file named here that cannot be read to its end, or an
+    path, no Python or Java file and no topology under it, a file named here that cannot be read to its end, or an
     internal error. If another file cannot be read to its end, the exit code is 1 with findings and 2
     without; with --strict-files it is always 2.
     """
@@ -252,8 +252,7 @@ class Lint:
             )
             report = run(settings, progress=show)
         if not report.files and not report.unreadable:
-            nothing = f"no Python or Java file under {', '.join(self.paths or ('.',))}"
-            raise UsageError("; ".join((nothing, *report.notes)))
+            raise UsageError("; ".join(_nothing(self.paths or ["."], report.notes)))
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
@@ -285,6 +284,14 @@ class Lint:
         if self.exit_zero or self.fix_only or self.diff:
             report = replace(report, findings=())
         return exit_code(report, settings, named=self.paths or (), root=root)
+
+
+def _nothing(paths: Sequence[str], notes: Sequence[str]) -> Iterator[str]:
+    """Yield why a run has no file; a note names each file that the user named in vain."""
+    folders = [path for path in paths if not os.path.isfile(path)]  # noqa: PTH113  # no error for a long name
+    if folders or not notes:
+        yield f"no Python or Java file and no topology under {', '.join(folders or paths)}"
+    yield from notes
 
 
 def _baseline(settings: Settings, *, or_none: bool) -> "Baseline | None":

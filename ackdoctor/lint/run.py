@@ -8,7 +8,7 @@ Each language is filtered and clustered by itself, since no class of one derives
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING
 from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.config import Settings
-from ackdoctor.lint.discover import LANGUAGES, LIMIT, Candidate, discover, display_path, language_of, refusal
+from ackdoctor.lint.discover import (
+    LANGUAGES,
+    LIMIT,
+    Candidate,
+    Discovery,
+    discover,
+    display_path,
+    is_text,
+    language_of,
+    refusal,
+)
 from ackdoctor.lint.files import MARK, Files, framework_names
 from ackdoctor.lint.project import Inputs, Project, Result
 from ackdoctor.lint.result_cache import ResultCache
@@ -84,13 +94,13 @@ def lint(
     return Report(
         findings=choice.findings,
         unreadable=_unique([*unreadable, *choice.unread]),
-        files=tuple(sorted(asked)),
+        files=tuple(sorted(asked | wiring.used)),
         beside=tuple(sorted(beside - asked)),
         components=sum(result.components for result in results),
         suppressed=choice.suppressed,
         unknown_bases=tuple(sorted(unknown, key=lambda item: (item.path, item.line, item.name))),
         topologies=wiring.judged,
-        notes=(*choice.notes, *_notes(languages, found.other_settings)),
+        notes=(*choice.notes, *_notes(languages, found, wiring.used.union(item.path for item in unreadable))),
     )
 
 
@@ -102,6 +112,8 @@ def _take_text(
     where = display_path(path, root)
     large = len(data) > LIMIT
     why = f"larger than {LIMIT // 1_000_000} MB ({len(data):,} bytes)" if large else refusal(path)
+    if not why and is_text(path):
+        why = "a topology is read from a file, not from standard input"
     if why:
         refused.append(Unreadable(path=where, line=0, column=0, reason=why))
         return {}
@@ -155,8 +167,12 @@ def _sources(
     return found
 
 
-def _notes(languages: Iterable[Files], other_settings: Sequence[str]) -> Iterator[str]:
-    """Yield one line about the files that name a framework in a language without a parser, one about unused settings."""
+def _notes(languages: Iterable[Files], found: Discovery, known: Collection[str]) -> Iterator[str]:
+    """Yield a line about files of unread languages that name a framework, one about unused settings, and more.
+
+    Each named text that is not `known` to belong to a topology has a line.
+    """
+    other_settings = found.other_settings
     places = [
         (each.language.title, each.by_path[path].display_path)
         for each in languages
@@ -177,6 +193,9 @@ def _notes(languages: Iterable[Files], other_settings: Sequence[str]) -> Iterato
             f"{_listed(other_settings)} {verb} not used, since a run has the settings of the directory that its paths "
             f"share: lint {those} by itself"
         )
+    for text in found.texts:
+        if text.named and text.display_path not in known:
+            yield f"{text.display_path}: holds neither code nor a topology"
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from ackdoctor.lint.discover import LIMIT, Candidate, reason
 from ackdoctor.lint.project import Result
 from ackdoctor.model.finding import Finding, Unreadable
 from ackdoctor.model.source import read_file
-from ackdoctor.model.topology import Judged, Topology
+from ackdoctor.model.topology import Judged, Place, Topology
 
 
 @dataclass(slots=True)
@@ -19,6 +19,7 @@ class Wiring:
     findings: tuple[Finding, ...] = ()
     unreadable: list[Unreadable] = field(default_factory=list)
     texts: dict[str, bytes] = field(default_factory=dict)
+    used: frozenset[str] = frozenset()  # texts that wire or configure a topology
 
     @contextmanager
     def costing(self, path: str) -> Iterator[None]:
@@ -74,4 +75,16 @@ def judge_topologies(
         with wiring.costing(topologies[0].place.path):
             wiring.judged = judge(topologies, facts, best_effort=best_effort, ignored=ignored())
             wiring.findings = findings(wiring.judged)
+    wiring.used = frozenset(wiring.texts) & {
+        place.path for topology in topologies for place in _places(topology)
+    }
     return wiring
+
+
+def _places(topology: Topology) -> Iterator[Place]:
+    yield topology.place
+    if topology.config is not None:
+        yield topology.config
+    yield from (node.place for node in topology.nodes)
+    yield from (edge.place for edge in topology.edges)
+    yield from (setting.place for setting in topology.settings)

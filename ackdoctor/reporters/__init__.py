@@ -188,8 +188,10 @@ def reporter(name: str) -> Reporter:
 
 
 def counted(amount: int, noun: str) -> str:
-    """`1 file`, `2 files`."""
-    return f"{amount} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+    """`1 file`, `2 files`, `2 topologies`."""
+    if amount == 1:
+        return f"{amount} {noun}"
+    return f"{amount:,} {f'{noun[:-1]}ie' if noun.endswith('gy') else noun}s"
 
 
 def printable(text: str) -> str:

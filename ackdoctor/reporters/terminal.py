@@ -100,7 +100,9 @@ def summary(report: Report, stream: TextIO, context: Context) -> None:
     found = (
         f"{counted(len(report.findings), 'finding')} ({by_severity})" if report.findings else "no findings"
     )
-    volume = f"{counted(len(report.files), 'file')}, {counted(report.components, 'component')}"
+    topologies = {judged.topology.place for judged in report.topologies}  # without their branches
+    judged = counted(len(topologies), "topology") if topologies and not report.components else ""
+    volume = f"{counted(len(report.files), 'file')}, {judged or counted(report.components, 'component')}"
     faults = [item for item in report.unreadable if not item.internal]
     unread = {item.path for item in faults if not item.partial}
     partly = {item.path for item in faults} - unread

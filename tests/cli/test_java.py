@@ -102,7 +102,10 @@ def test_a_scala_project_is_not_called_clean(shell):
     Path("S.scala").rename("scala/S.scala")
     outcome = shell("lint", "scala")
     note = NOTE.replace("S.scala", "scala/S.scala")
-    assert (outcome.code, outcome.err) == (2, f"ackdoctor: no Python or Java file under scala; {note}\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        f"ackdoctor: no Python or Java file and no topology under scala; {note}\n",
+    )
 
 
 def test_files_and_statistics_cover_both_languages(shell):

@@ -52,7 +52,7 @@ def test_exit_zero_hides_findings_from_the_exit_code_only(shell):
     ("arguments", "message"),
     [
         (["nowhere"], "ackdoctor: nowhere: no such file or directory\n"),
-        (["."], "ackdoctor: no Python or Java file under .\n"),
+        (["."], "ackdoctor: no Python or Java file and no topology under .\n"),
         (["--config", "x.toml", "--isolated"], "ackdoctor: --config and --isolated exclude each other\n"),
         (["--config", "x.toml"], "ackdoctor: x.toml: cannot be read: No such file or directory\n"),
         (["--quiet", "--verbose"], "ackdoctor: --quiet and --verbose exclude each other\n"),
@@ -432,6 +432,69 @@ def test_a_finding_that_another_rule_repairs_is_shown_without_that_rule(shell, o
     )
     done = shell("lint", "--isolated", "--no-cache", "--output-format", "json", *options, "loop.py")
     assert {finding["code"] for finding in json.loads(done.out)["findings"]} == found
+
+
+# ---- topologies ----
+
+WINDOW = """name: averages
+config:
+  topology.message.timeout.secs: 60
+  topology.max.spout.pending: 500
+components:
+  - {id: length, className: "org.apache.storm.topology.base.BaseWindowedBolt$Duration", constructorArgs: [40, SECONDS]}
+spouts:
+  - {id: readings, className: demo.ReadingSpout}
+bolts:
+  - id: average
+    className: demo.AverageBolt
+    configMethods:
+      - name: withTumblingWindow
+        args: [ref: length]
+streams:
+  - {from: readings, to: average, grouping: {type: SHUFFLE}}
+"""
+
+
+@pytest.mark.parametrize("path", [".", "flux", "flux/averages.yaml"])
+def test_a_topology_without_code_is_judged(shell, path):
+    Path("flux").mkdir()
+    Path("flux/averages.yaml").write_text(WINDOW)
+    outcome = shell("lint", "--output-format", "concise", path)
+    assert (outcome.code, outcome.err) == (1, "")
+    assert outcome.out.startswith("flux/averages.yaml:13:1: ACK504 ")
+    assert outcome.out.endswith("\n1 finding (1 error) in 1 file, 1 topology\n")
+    assert shell("lint", "--show-files", path).out == "flux/averages.yaml\n"
+
+
+def test_topologies_without_a_finding_are_counted(shell):
+    for name in ("a.yaml", "b.yaml"):
+        Path(name).write_text(WINDOW.replace("secs: 60", "secs: 300"))
+    Path("values.yaml").write_text("replicas: 3\n")
+    assert shell("lint") == (0, "no findings in 2 files, 2 topologies\n", "")
+
+
+def test_the_baseline_drops_a_finding_of_a_topology_that_is_mended(shell):
+    Path("averages.yaml").write_text(WINDOW)
+    assert shell("lint", "--baseline", "b.json", "--write-baseline").code == 0
+    assert shell("lint", "--baseline", "b.json").out.endswith("1 topology · 1 in the baseline\n")
+    Path("averages.yaml").write_text(WINDOW.replace("secs: 60", "secs: 300"))
+    assert "baseline: no longer occurs: averages.yaml" in shell("lint", "--baseline", "b.json").err
+
+
+def test_a_named_file_without_a_topology_has_one_line(shell):
+    Path("values.yaml").write_text("replicas: 3\n")
+    Path("bolt.py").write_text(CLEAN)
+    line = "ackdoctor: values.yaml: holds neither code nor a topology\n"
+    assert shell("lint", "values.yaml") == (2, "", line)
+    assert shell("lint", "values.yaml", "bolt.py") == (0, "no findings in 1 file, 1 component\n", line)
+    assert shell("lint") == (0, "no findings in 1 file, 1 component\n", "")
+
+
+def test_a_topology_on_standard_input_is_refused(shell, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WINDOW.encode())))
+    outcome = shell("lint", "-", "--stdin-filename", "averages.yaml", "--quiet")
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err == "averages.yaml: a topology is read from a file, not from standard input\n"
 
 
 @pytest.mark.parametrize("rule", ["ack101", "Ack1", "MISSING-ACK", "Missing-Ack"])

@@ -77,7 +77,10 @@ def _strings(module: Path) -> Iterator[str]:
 
 
 ROOT = PACKAGE.parent
-SHOWN = re.compile(r"^\S+:\d+:\d+:? +(?:\w+ )?(ACK\d{3}) [a-z-]+ +(?:\(may\) +)?(.+)$", re.MULTILINE)
+# A message is on the line of its rule, or on the lines below, which are indented by two spaces.
+SHOWN = re.compile(
+    r"^\S+:\d+:\d+:? +(?:\w+ )?(ACK\d{3}) [a-z-]+(?: +\(may\))?(?: +(\S.*)|((?:\n  \S.*)+))$", re.MULTILINE
+)
 SCREENS = [
     path
     for pattern in ("fixtures/**/*.txt", "fixtures/**/*.md", "docs/**/*.md", "README.md")
@@ -88,7 +91,8 @@ SCREENS = [
 
 @pytest.mark.parametrize("path", SCREENS, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_every_message_on_a_screen_is_one_of_its_rule(path: Path):
-    messages = SHOWN.findall(path.read_text(encoding="utf-8", errors="replace"))
+    shown = SHOWN.findall(path.read_text(encoding="utf-8", errors="replace"))
+    messages = [(code, line or " ".join(below.split())) for code, line, below in shown]
     assert [(code, message) for code, message in messages if not _is_of_rule(code, message)] == []
 
 
