@@ -16,7 +16,7 @@ __all__ = ["Decision", "Entry", "Path", "Paths", "Run", "explore"]
 
 _MAX_PATHS = 16  # with different outcomes, of one entry point
 _MAX_RUNS = 64  # of one entry point
-_MAX_STEPS = 100_000  # of all runs of one entry point
+_MAX_STEPS = 40_000  # of all runs of one entry point
 
 _Outcome = TypeVar("_Outcome")
 
@@ -32,13 +32,14 @@ class Paths(NamedTuple, Generic[_Outcome]):
     """The paths of an entry point with different outcomes, and the functions that they run.
 
     `relevant` are the keys of the decisions that change the outcome.  `truncated` is true if there are more paths than
-    the interpreter follows.
+    the interpreter follows; `steps` counts the steps of all of them.
     """
 
     paths: tuple[Path[_Outcome], ...]
     relevant: frozenset[Hashable]
     executed: frozenset[int]
     truncated: bool
+    steps: int
 
 
 def explore(
@@ -77,4 +78,4 @@ def explore(
             for i in range(len(plan), len(choices))
             if not run.decisions[i].only
         ]
-    return Paths(tuple(found), frozenset(relevant), frozenset(executed), bool(plans))
+    return Paths(tuple(found), frozenset(relevant), frozenset(executed), bool(plans), steps)

@@ -172,6 +172,8 @@ def _enumerate(obj: Any, first: int = 0) -> Data:
 
 def _format(pattern: str, *args: Any) -> Data:
     shown = args if not (len(args) == 1 and isinstance(args[0], Obj)) else tuple(_items(args[0]))
+    if not all(isinstance(arg, (str, int, float)) for arg in shown):
+        return MISSING
     return pattern % shown
 
 

@@ -46,7 +46,7 @@ class Ref:
         return self.names[-1].rpartition(".")[2] if self.names else ""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Scope:
     """The locals of a running function or module, and those of the function around it."""
 
@@ -67,7 +67,7 @@ class Scope:
         return scope
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Code:
     """A function of the project, with the scope of a closure and the object of a method."""
 
@@ -96,7 +96,7 @@ def shown(source: Text) -> str:
     return str(source).replace("%", "...")[:_MAX_TEXT]
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Invocation:
     """A call of code outside the project, or of a method of the project on an object.
 
@@ -131,7 +131,7 @@ class Invocation:
         return str(self.texts[index]) if index < len(self.texts) else ""
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, repr=False)
 class Obj:
     """An object: of a project class (`cls`), of a class or function outside the project (`names`), or a collection.
 

@@ -76,6 +76,7 @@ _ADDRESS = re.compile(
 )
 _MAX_BRANCHES = 8  # of one topology; of more, one is reported
 _MAX_ENTRIES = 40  # of one cluster of files
+_MAX_STEPS = 80_000  # of the interpreter for one cluster, before it begins with another entry point
 
 
 class _Submission(NamedTuple):
@@ -136,24 +137,27 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     entries = {(id(each.function), id(each.this)): each for each in points.above(wiring)}
     executed: set[int] = set()
     found: dict[tuple[Place, str], list[Topology]] = {}
+    steps = 0
     for entry in [each for each in entries.values() if each.function.path in own][:_MAX_ENTRIES]:
-        _explore(program, entry, executed, found)
+        if steps < _MAX_STEPS:
+            steps += _explore(program, entry, executed, found)
     for entry in wiring[:_MAX_ENTRIES]:
-        if entry.function.path in own and id(entry.function) not in executed:
-            _explore(program, entry, executed, found)
+        if entry.function.path in own and id(entry.function) not in executed and steps < _MAX_STEPS:
+            steps += _explore(program, entry, executed, found)
     return without_fragments(topology for several in found.values() for topology in several)
 
 
 def _explore(
     program: SymbolTable, entry: Entry, executed: set[int], found: dict[tuple[Place, str], list[Topology]]
-) -> None:
-    """Execute an entry point; add the topologies that are not yet known."""
+) -> int:
+    """Execute an entry point, add the topologies that are not yet known, and return the number of steps."""
     paths = explore(program, entry, JAVA, partial(_outcome, program), _LIBRARY)
     executed |= paths.executed
     for topology in _merged(paths):
         same = found.setdefault((topology.place, topology.kind), [])
         if all(_identity(each) != _identity(topology) for each in same):
             same.append(topology)
+    return paths.steps
 
 
 # ---- one path ----
