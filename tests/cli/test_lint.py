@@ -463,6 +463,7 @@ def test_a_topology_without_code_is_judged(shell, path):
     assert (outcome.code, outcome.err) == (1, "")
     assert outcome.out.startswith("flux/averages.yaml:13:1: ACK504 ")
     assert outcome.out.endswith("\n1 finding (1 error) in 1 file, 1 topology\n")
+    assert "{" not in shell("lint", path).out
     assert shell("lint", "--show-files", path).out == "flux/averages.yaml\n"
 
 
