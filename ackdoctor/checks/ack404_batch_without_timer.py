@@ -5,31 +5,24 @@ A join buffer is a dict field that collects parts under a key from the data unti
 
 from collections.abc import Iterator
 
+from ackdoctor.checks.facts.batches import full_batches
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, reachable, tuple_names
 from ackdoctor.checks.facts.fields import (
     INITIALISERS,
     REMOVES_FROM_VIEW,
     Use,
     is_container,
-    is_size_of,
     names_tick_frequency,
     reads_field,
-    stored_inputs,
     uses,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Flow, Path, Released, turns_back
-from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
-from ackdoctor.flow.transfer.escape import EVERYTHING
+from ackdoctor.flow.events import Flow
+from ackdoctor.flow.expressions import subexpressions
 from ackdoctor.model.cfg import ENTRY, Attr, Compare, EdgeKind, Expr, Function, Item, Literal, Name, Test
-from ackdoctor.model.dialect import EntryKind, TickDuty
+from ackdoctor.model.dialect import TickDuty
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.model.protocol import Tick
 
-_ORDERS = (">=", ">", "==", "<", "<=", "!=")
-_CLOCKS = frozenset(
-    "time monotonic now utcnow perf_counter clock timestamp currentTimeMillis nanoTime elapsed".split()
-)
 _TRIMS = frozenset(("popitem", "clear", "expire"))
 _PUTS = frozenset(
     "put setdefault putIfAbsent computeIfAbsent merge compute".split()
@@ -71,42 +64,9 @@ def _full_batches(context: RuleContext) -> Iterator[Finding]:
     """Yield the size test that guards each release of a field's tuples."""
     acks_ticks = context.discipline.tick in (TickDuty.REQUIRED, TickDuty.AUTO)
     and_ack = context.phrase("and ack") if acks_ticks else ""
-    for field in sorted({stored.field for _, stored in stored_inputs(context)}):
-        releases = [
-            (flow, release)
-            for flow, release in context.releases()
-            if release.field.partition(".")[0] in (field, EVERYTHING)
-        ]
-        if not any(release.completed for _, release in releases):
-            continue
-        tests = [(flow, _size_test(context, flow, release, field)) for flow, release in releases]
-        flow, first = tests[0]
-        if first is not None and all(test for _, test in tests):
-            words = context.words("full", field=f"self.{field}", and_ack=and_ack)
-            yield context.finding(words, None, first, flow=flow)
-
-
-def _size_test(context: RuleContext, flow: Flow, release: Released, field: str) -> Path | None:
-    """Return the size test that guards the release of a field's tuples in a data handler; None if others release them too."""
-    at_data = flow.entry is not None and flow.entry.kind is EntryKind.DATA
-    at_tick = any(held.tick is Tick.YES for held in release.path.state.tokens.values())
-    if not at_data or at_tick or release.deferral is not None:
-        return None
-    calls = calls_by_result(flow.function).values()
-    if release.field == EVERYTHING or any(last_name(call.func) in _CLOCKS for call in calls):
-        return None
-    visits = (turn.visit for turn in turns_back(release.path))
-    return next((visit for visit in visits if _is_size_test(context, visit, field)), None)
-
-
-def _is_size_test(context: RuleContext, visit: Path, field: str) -> bool:
-    """Whether a step compares the size of a field, or a field that the handler increments."""
-    op, function = visit.step.op, visit.function
-    if not isinstance(op, Test) or not isinstance(op.condition, Compare) or op.condition.op not in _ORDERS:
-        return False
-    counters = [use.place for use in uses(context, [function]) if use.how == "+=" and use.whole]
-    parts = list(subexpressions(op.condition))
-    return any(is_size_of(context, function, part, field) or part in counters for part in parts)
+    for batch in full_batches(context):
+        words = context.words("full", field=f"self.{batch.field}", and_ack=and_ack)
+        yield context.finding(words, None, batch.tests[0], flow=batch.flow)
 
 
 # ---- a join whose entry leaves only when it is complete ----

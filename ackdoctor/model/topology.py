@@ -200,6 +200,7 @@ class ComponentFacts:
     stateful: bool = False
     windowed: bool = False
     holds: bool = False  # keeps tuples un-acked after the handler returns
+    batch_size: int | None = None  # a bolt completes no tuple before it holds so many; a constant of its code
     on_fail: OnFail = OnFail.UNKNOWN
     on_fail_place: Place | None = None
     source: str = ""  # "kafka", "redis", "http", ...; "" if not recognised

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from ackdoctor.checks.facts.batches import batch_size
 from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.facts.fields import (
     ACKING,
@@ -74,6 +75,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
+        facts.batch_size = batch_size(context) if facts.holds else None
         facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
             facts.holds and _completes_at_ticks(context)
         )

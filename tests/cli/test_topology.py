@@ -89,6 +89,83 @@ def test_wrong_settings_are_errors_with_their_line(shell, found, text, error):
     assert error in err
 
 
+WORDS = """name: words
+spouts:
+  - {id: lines, className: app.LineSpout}
+bolts:
+  - {id: count, className: app.CountBolt}
+  - {id: alert, className: app.AlertBolt}
+streams:
+  - {from: lines, to: count, grouping: {type: SHUFFLE}}
+  - {from: count, to: alert, grouping: {type: SHUFFLE, streamId: late}}
+"""
+LINE_SPOUT = """package app;
+import java.util.*;
+import org.apache.storm.spout.*;
+import org.apache.storm.task.*;
+import org.apache.storm.topology.*;
+import org.apache.storm.topology.base.*;
+import org.apache.storm.tuple.*;
+public class LineSpout extends BaseRichSpout {
+  private SpoutOutputCollector collector;
+  private Map<Long, String> pending = new HashMap<>();
+  public void open(Map conf, TopologyContext context, SpoutOutputCollector collector) { this.collector = collector; }
+  public void nextTuple() {
+    long id = next();
+    pending.put(id, read(id));
+    collector.emit(new Values(pending.get(id)), id);
+  }
+  public void ack(Object id) { pending.remove(id); }
+  public void fail(Object id) { collector.emit(new Values(pending.get(id)), id); }
+}
+"""
+COUNT_BOLT = """package app;
+import java.util.*;
+import org.apache.storm.spout.*;
+import org.apache.storm.task.*;
+import org.apache.storm.topology.*;
+import org.apache.storm.topology.base.*;
+import org.apache.storm.tuple.*;
+public class CountBolt extends BaseRichBolt {
+  private OutputCollector collector;
+  public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+  public void execute(Tuple tuple) {
+    collector.emit("late", new Values(tuple.getString(0)));
+    collector.ack(tuple);
+  }
+}
+"""
+ALERT_BOLT = """package app;
+import java.util.*;
+import org.apache.storm.spout.*;
+import org.apache.storm.task.*;
+import org.apache.storm.topology.*;
+import org.apache.storm.topology.base.*;
+import org.apache.storm.tuple.*;
+public class AlertBolt extends BaseBasicBolt {
+  public void execute(Tuple tuple, BasicOutputCollector collector) { System.out.println(tuple.getString(0)); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "word"),
+    [
+        ("", "at-most-once"),
+        ('[topology]\nbest-effort-streams = ["count:late"]\n', "at-least-once"),
+        ('[topology]\nbest-effort-streams = ["count:default"]\n', "at-most-once"),
+    ],
+)
+def test_the_settings_accept_loss_on_a_stream(shell, text, word):
+    settings(text)
+    Path("words.yaml").write_text(WORDS)
+    for name, source in (("LineSpout", LINE_SPOUT), ("CountBolt", COUNT_BOLT), ("AlertBolt", ALERT_BOLT)):
+        Path(f"{name}.java").write_text(source)
+    (topology,) = json.loads(shell("topology", "--output-format", "json").out)["topologies"]
+    assert topology["verdict"] == word, topology["gaps"]
+    assert bool(topology["boundary"]) is (word == "at-least-once")
+
+
 def test_no_topology_is_an_error_that_says_what_was_looked_for(shell, found):
     found()
     code, out, err = shell("topology", "src")

@@ -208,6 +208,35 @@ def test_checkpoints_that_are_slower_than_the_timeout() -> None:
     assert kinds(BOUNDED, slow) == []
 
 
+def batch(size: int, *settings: Setting, tasks: int | None = 2, **more: Any) -> list[str]:
+    """Return the defects of a batch behind a spout that may have 500 tuples open in each task."""
+    wired = topology("words -> count")
+    spouts = tuple(replace(each, parallelism=tasks) if each.role == "spout" else each for each in wired.nodes)
+    more = {"count": bolt(holds=True, batch_size=size), "top": replace(wired, nodes=spouts), **more}
+    return kinds(*(settings or (BOUNDED,)), **more)
+
+
+def test_a_batch_that_is_larger_than_the_number_of_open_tuples() -> None:
+    assert batch(1001) == ["batch-larger-than-max-pending certain"]
+    assert batch(1000) == []
+
+
+def test_a_batch_whose_open_tuples_are_not_known() -> None:
+    assert "batch-larger-than-max-pending certain" not in batch(5000, setting(TIMEOUT, 60))
+    assert batch(5000, tasks=None) == []
+    assert batch(5000, words=spout(emits=(emit(5, has_id=True), emit(6, has_id=None)))) == []
+    ticked = batch(5000, count=bolt(holds=True, batch_size=5000, flushes_at_ticks=True))
+    assert ticked == ["batch-without-ticks certain"]
+
+
+def test_a_batch_behind_another_bolt_may_fill() -> None:
+    wired = topology("words -> split", "split -> count")
+    assert (
+        batch(5000, top=replace(wired, nodes=tuple(replace(each, parallelism=1) for each in wired.nodes)))
+        == []
+    )
+
+
 # ---- ACK505 ----
 
 

@@ -291,3 +291,92 @@ def test_a_setting_decides_about_ids():
     }
     """
     assert [emit.has_id for emit in java_facts(source).emits] == [None, None]
+
+
+# ---- batches ----
+
+_JAVA_BATCH = """
+public class Made extends BaseRichBolt {
+  private static final int BATCH_SIZE = 1000;
+  private OutputCollector collector;
+  private List<Tuple> batch = new ArrayList<>();
+  public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+  public void execute(Tuple input) {
+    STORE
+    if (CONDITION) { save(batch); for (Tuple each : batch) { collector.ack(each); } batch.clear(); }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "size"),
+    [
+        ("batch.size() == BATCH_SIZE", 1000),
+        ("batch.size() >= 500", 500),
+        ("batch.size() > 500", 501),
+        ("batch.size() >= limit", None),
+        ("batch.size() < 500", None),
+        ("batch.size() >= 500 || late()", None),
+        ("batch.size() >= 500 || System.currentTimeMillis() > last", None),
+    ],
+)
+def test_the_size_of_a_batch_in_java(condition, size):
+    source = _JAVA_BATCH.replace("STORE", "batch.add(input);").replace("CONDITION", condition)
+    assert java_facts(source).batch_size == size
+
+
+@pytest.mark.parametrize(
+    ("store", "size"),
+    [
+        ("if (TupleUtils.isTick(input)) { collector.ack(input); return; } batch.add(input);", 500),
+        ("for (Object each : input.getValues()) { batch.add(input); }", None),
+        ("batch.add(input); if (isSmall(input)) { collector.ack(input); }", None),
+    ],
+)
+def test_a_batch_of_other_things_than_open_tuples_has_no_size(store, size):
+    source = _JAVA_BATCH.replace("STORE", store).replace("CONDITION", "batch.size() >= 500")
+    assert java_facts(source).batch_size == size
+
+
+_PYTHON_BATCH = """
+from pystorm.bolt import Bolt
+
+SIZE = 1000
+
+class Made(Bolt):
+    auto_ack = False
+    limit = 700
+
+    def initialize(self, conf, context):
+        self.batch = []
+        self.chosen = conf.get("size", 10)
+
+    def process(self, tup):
+        self.batch.append(tup)
+        if {condition}:
+            self.flush()
+
+    def flush(self):
+        for tup in self.batch:
+            self.ack(tup)
+        self.batch = []
+"""
+_TICK_FLUSH = """
+    def process_tick(self, tup):
+        self.flush()
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "more", "size"),
+    [
+        ("len(self.batch) >= SIZE", "", 1000),
+        ("len(self.batch) >= self.limit", "", 700),
+        ("len(self.batch) >= self.chosen", "", None),
+        ("len(self.batch) >= SIZE or tup.values[0]", "", None),
+        ("len(self.batch) >= SIZE", _TICK_FLUSH, None),
+    ],
+)
+def test_the_size_of_a_batch_in_python(condition, more, size):
+    assert python_facts(_PYTHON_BATCH.format(condition=condition) + more).batch_size == size

@@ -1,7 +1,8 @@
 """ACK504: a bolt holds tuples by design for longer than the message timeout.
 
 A window holds a tuple until it expires: length plus sliding interval; a tumbling window slides by its length, so it
-counts twice.  A bolt that flushes at ticks holds a tuple for up to one tick.  The waits of a path add up.
+counts twice.  A bolt that flushes at ticks holds a tuple for up to one tick.  The waits of a path add up.  A batch that is
+larger than the number of open tuples does not fill.
 """
 
 from collections.abc import Iterator, Mapping
@@ -43,6 +44,7 @@ def check(wiring: Wiring) -> Iterator[Defect]:
     if wiring.is_trident:
         return
     yield from _checkpoints(wiring, timeout)
+    yield from _batches(wiring)
     waits = {
         node.id: wait for node in wiring.graph.nodes.values() if (wait := _wait(wiring, node)) is not None
     }
@@ -124,6 +126,43 @@ def _checkpoints(wiring: Wiring, timeout: float) -> Iterator[Defect]:
         yield _defect(
             wiring, "checkpoint-exceeds-timeout", sure, _Wait(stateful[0], seconds, setting), timeout
         )
+
+
+def _batches(wiring: Wiring) -> Iterator[Defect]:
+    """Yield bolts that wait for more tuples than the spouts may have open."""
+    for node in wiring.graph.nodes.values():
+        facts = wiring.facts(node)
+        size = facts.batch_size if facts is not None and not facts.flushes_at_ticks else None
+        found = _open_tuples(wiring, node) if size is not None and wiring.tracking.on else None
+        if size is not None and found is not None and found[0] < size:
+            values = {"name": node.id, "count": f"{size:g}", "bound": f"{found[0]:g}"}
+            kind = "batch-larger-than-max-pending"
+            yield wiring.defect(FLUSH_SLOWER_THAN_TIMEOUT, kind, "certain", found[1].place, node.id, **values)
+
+
+def _open_tuples(wiring: Wiring, node: Node) -> tuple[float, Setting] | None:
+    """Return how many tuples of its spouts a bolt may hold at most, and the setting that says so; None if that is unknown.
+
+    A bolt between them may emit several tuples for each one, so only a bolt behind spouts has a bound.
+    """
+    total, bound = 0.0, None
+    for name in {edge.source for edge in wiring.graph.topology.edges if edge.target == node.id}:
+        spout = wiring.graph.nodes.get(name)
+        if spout is None or spout.role != "spout" or not _has_only_ids(wiring, spout):
+            return None
+        bound = wiring.setting(MAX_PENDING, name)
+        pending = number(bound) if bound is not None else None
+        tasks = spout.tasks or spout.parallelism
+        if pending is None or pending <= 0 or tasks is None or spout.repeated:
+            return None
+        total += pending * tasks
+    return (total, bound) if bound is not None else None
+
+
+def _has_only_ids(wiring: Wiring, spout: Node) -> bool:
+    """Whether each emit of a spout certainly has an id, so that max spout pending counts it."""
+    facts = wiring.facts(spout)
+    return facts is not None and {emit.has_id for emit in facts.emits} == {True}
 
 
 def _slowest(wiring: Wiring, waits: Mapping[str, _Wait]) -> Iterator[tuple[_Wait, float]]:
