@@ -57,7 +57,7 @@ def test_a_mixed_tree_is_one_report(shell):
 def test_a_path_through_java_is_shown_with_its_lines(shell):
     printed = shell("lint", "CountBolt.java").out.splitlines()
     assert printed[1:5] == [
-        "      |                                                  tuple",
+        "      |                                                    tuple",
         "   18 | public void execute(Tuple tuple) {  ╭ received     owed",
         "   19 |     collector.ack(tuple);           ├ acked        acked",
         "   20 |     collector.ack(tuple);           ╰ acked again",
