@@ -9,7 +9,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 from ackdoctor.flow.symbols import SymbolTable
 from ackdoctor.model.notation import Notation
-from ackdoctor.topology.machine import Decision, Entry, Machine, Run
+from ackdoctor.topology.calls import Decision, Run
+from ackdoctor.topology.machine import Entry, Machine
 from ackdoctor.topology.objects import Library
 
 __all__ = ["Decision", "Entry", "Path", "Paths", "Run", "explore"]

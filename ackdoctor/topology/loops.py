@@ -6,7 +6,7 @@ from ackdoctor.model.cfg import ENTRY, EXIT, Attr, Call, EdgeKind, Function, Glo
 from ackdoctor.topology.library_calls import ENDINGS
 from ackdoctor.topology.objects import Data, Scope
 
-_MAX_ITERATIONS = 128  # of a loop whose end is known
+MAX_ITERATIONS = 128  # of a loop whose end is known
 _MAX_ENDLESS = 2  # iterations of a loop without an end
 _MAX_STRAIGHT = 40  # steps after a branch that are searched for the end of the run
 
@@ -70,7 +70,7 @@ class Loops:
         rounds = self._rounds.get(head, 0) if head is not None else 0
         if head is None or rounds <= _MAX_ENDLESS:
             return False
-        return rounds > _MAX_ITERATIONS or not self._has_exit(head)
+        return rounds > MAX_ITERATIONS or not self._has_exit(head)
 
     def _has_exit(self, head: int) -> bool:
         """Whether a loop can end other than by an exception."""
