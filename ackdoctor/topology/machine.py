@@ -302,14 +302,16 @@ class Machine(Calls):
 
     # ---- branches and loops ----
 
-    def choose(self, scope: Scope, condition: Expr, span: Span, *, usual: bool | None = None) -> bool:
-        """Decide a condition, or follow the plan; equal conditions have equal results.
+    def choose(self, scope: Scope, condition: Expr, span: Span) -> bool:
+        """Decide a condition, or follow the plan."""
+        decided = self.decide(scope, condition, span)
+        return self._planned(scope, condition, span) if decided is None else decided
+
+    def _planned(self, scope: Scope, condition: Expr, span: Span, *, usual: bool | None = None) -> bool:
+        """Follow the plan at an undecided condition; equal conditions have equal results.
 
         `usual` is the choice that does not end the run at once, if only one does not.
         """
-        decided = self.decide(scope, condition, span)
-        if decided is not None:
-            return decided
         positive, key = self._key_of(scope, condition, span)
         if key not in self._choices:
             decisions = self._run.decisions
@@ -341,7 +343,7 @@ class Machine(Calls):
         if leaves is None:
             choice = decided
             if choice is None:
-                choice = self.choose(scope, condition, step.span, usual=usual_outcome(scope.function, step))
+                choice = self._planned(scope, condition, step.span, usual=usual_outcome(scope.function, step))
             return EdgeKind.TRUE if choice else EdgeKind.FALSE
         stays = EdgeKind.FALSE if leaves is EdgeKind.TRUE else EdgeKind.TRUE
         if decided is None:
