@@ -14,6 +14,7 @@ from ackdoctor.topology.frameworks import framework_of, parsed
 from ackdoctor.topology.marked_yaml import Document, Marked
 from ackdoctor.topology.marked_yaml import read as read_yaml
 from ackdoctor.topology.readers.commands import filter_of
+from ackdoctor.topology.readers.faults import Faults, name_in
 from ackdoctor.topology.readers.flux_beans import Beans, code_of, simple_name
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.texts import Texts
@@ -32,12 +33,11 @@ _PLAIN_RESOURCES = frozenset({"crawler-default.yaml"})  # of StormCrawler's jar:
 _GRAPH = (re.compile(rb"(?m)^(?:spouts|bolts) *:"), re.compile(rb"(?m)^streams *:"))
 _SOURCE = re.compile(rb"(?m)^topologySource *:")
 _MAY_BE_ONE = re.compile(rb"(?m)\A\s*\{|^[\"']?(?:topologySource|streams|includes)[\"']?[ \t]*:")
-_NAME = re.compile(r"(?m)^name *: *[\"']?([^\"'#\n]+)")
 _TEMPLATE = re.compile(rb"\$\{|\{\{|\{%|<%")
 
 
 @dataclass(slots=True)
-class _Definition:
+class _Definition(Faults):
     """What a file and its includes define."""
 
     path: str
@@ -52,13 +52,6 @@ class _Definition:
     bolts: dict[str, Marked] = field(default_factory=dict)
     streams: list[Marked] = field(default_factory=list)
     undecided: list[Setting] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    defects: list[Defect] = field(default_factory=list)
-
-    def defect(
-        self, kind: str, place: Place, why: str, component: str = "", *, sure: str = "certain"
-    ) -> None:
-        self.defects.append(Defect(kind=kind, sure=sure, place=place, why=why, component=component))
 
 
 def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
@@ -100,12 +93,11 @@ def _looks_like_one(data: bytes) -> bool:
 
 def _unreadable(path: str, data: bytes, gap: Gap, texts: Texts) -> Topology:
     """A topology of which nothing can be read but its name."""
-    name = _NAME.search(data.decode("utf-8", "replace"))
     defects: tuple[Defect, ...] = ()
     if gap.place.line and not _TEMPLATE.search(data):
         defects = (Defect(kind="yaml-syntax", sure="certain", place=gap.place, why=gap.why),)
     return Topology(
-        name=name[1].strip() if name else _stem(path),
+        name=name_in(data) or _stem(path),
         kind=KIND,
         framework=framework_of(path, texts),
         place=Place(path, 1),
@@ -138,10 +130,7 @@ def _take_main(found: _Definition, document: Document) -> None:
 def _add(found: _Definition, document: Document, *, override: bool) -> None:
     """Add what a document defines; an entry that exists stays, unless it is overridden."""
     root = document.root
-    found.gaps.extend(document.gaps)
-    for twice in document.duplicates:
-        why = f"`{twice.key}` is in line {twice.first} as well: the later one wins without a word"
-        found.defect("duplicate-key", Place(root.place.path, twice.line), why)
+    found.take(document)
     config = root.get("config")
     if config is not None:
         found.conf = found.conf or root.key_place("config")

@@ -8,21 +8,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from posixpath import basename, dirname
 
-from ackdoctor.model.topology import (
-    DEFAULT_STREAM,
-    UNREAD,
-    Defect,
-    Edge,
-    Gap,
-    Node,
-    Place,
-    Setting,
-    Topology,
-    Value,
-)
+from ackdoctor.model.topology import DEFAULT_STREAM, UNREAD, Edge, Gap, Node, Place, Setting, Topology, Value
 from ackdoctor.topology.frameworks import framework_of
 from ackdoctor.topology.marked_yaml import Marked
 from ackdoctor.topology.marked_yaml import read as read_yaml
+from ackdoctor.topology.readers.faults import Faults, name_in
 from ackdoctor.topology.texts import Texts
 
 KIND = "pyleus"
@@ -31,7 +21,6 @@ _LOOKS_LIKE_ONE = (
     re.compile(rb"(?m)^topology *:[ \t]*(?:#.*)?\r?$"),
     re.compile(rb"(?m)^ *- *(?:spout|bolt) *:"),
 )
-_NAME = re.compile(r"(?m)^name *: *[\"']?([^\"'#\n]+)")
 
 _SETTINGS = ("workers", "ackers", "max_spout_pending", "max_shellbolt_pending", "message_timeout_secs")
 _OTHERS = frozenset(
@@ -57,17 +46,10 @@ _OF_FORKS = frozenset({"binary_data"})
 
 
 @dataclass(slots=True)
-class _Graph:
+class _Graph(Faults):
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
     settings: list[Setting] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
-    defects: list[Defect] = field(default_factory=list)
-
-    def defect(
-        self, kind: str, place: Place, why: str, component: str = "", *, sure: str = "certain"
-    ) -> None:
-        self.defects.append(Defect(kind=kind, sure=sure, place=place, why=why, component=component))
 
 
 def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
@@ -78,17 +60,13 @@ def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
     graph = _Graph()
     framework = framework_of(path, texts, ("pyleus",))
     if isinstance(document, Gap):
-        name = _NAME.search(data.decode("utf-8", "replace"))
         graph.gaps.append(document)
         graph.defect("yaml-syntax", document.place, document.why)
-        return (_made(name[1].strip() if name else "", path, Place(path, 1), framework, graph),)
+        return (_made(name_in(data), path, Place(path, 1), framework, graph),)
     root = document.root
     if not any(each.names in {("spout",), ("bolt",)} for each in root.items_of("topology")):
         return ()
-    graph.gaps.extend(document.gaps)
-    for twice in document.duplicates:
-        why = f"`{twice.key}` is in line {twice.first} as well: the later one wins without a word"
-        graph.defect("duplicate-key", Place(path, twice.line), why)
+    graph.take(document)
     _take_settings(graph, root)
     for component in root.items_of("topology"):
         _take_component(graph, component)
