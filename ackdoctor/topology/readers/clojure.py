@@ -246,31 +246,27 @@ class _Graph:
 
 
 def _streamparse_topology(file: _File, definition: Form, vector: Form) -> Topology:
-    graph = _graph(file, vector.items)
-    return Topology(
-        name=str(definition.items[1].value),
-        kind="streamparse-clj",
-        framework=file.framework,
-        place=file.place(definition),
-        nodes=tuple(graph.nodes),
-        edges=tuple(graph.edges),
-        settings=tuple(graph.settings),
-        gaps=tuple(graph.gaps),
-        defects=tuple(_ignored_maps(file, vector)),
-    )
+    found = _topology(file, "streamparse-clj", definition, definition, vector.items)
+    return replace(found, defects=tuple(_ignored_maps(file, vector)))
 
 
 def _storm_topology(file: _File, definition: Form, call: Form) -> Topology:
-    graph = _graph(file, call.items[1:])
-    gap = Gap("the settings are passed to submitTopology in Clojure", file.place(call))
+    found = _topology(file, "storm-clj", definition, call, call.items[1:])
+    gap = Gap("the settings are passed to submitTopology in Clojure", found.place)
+    return replace(found, settings=(*undecided_settings(gap), *found.settings))
+
+
+def _topology(file: _File, kind: str, definition: Form, form: Form, maps: tuple[Form, ...]) -> Topology:
+    """The topology that a definition names and that a form builds from the two maps."""
+    graph = _graph(file, maps)
     return Topology(
         name=str(definition.items[1].value),
-        kind="storm-clj",
+        kind=kind,
         framework=file.framework,
-        place=file.place(call),
+        place=file.place(form),
         nodes=tuple(graph.nodes),
         edges=tuple(graph.edges),
-        settings=(*undecided_settings(gap), *graph.settings),
+        settings=tuple(graph.settings),
         gaps=tuple(graph.gaps),
     )
 
