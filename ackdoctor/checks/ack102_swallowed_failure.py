@@ -448,7 +448,7 @@ def _hiding_manager(
         return None
     for index, step in enumerate(symbol.cfg.steps):
         if isinstance(step.op, Catch) and is_broad(step.op):
-            hides = all(_hides_failure(context, symbol, each) for each in handler_steps(symbol, index))
+            hides = all(hides_failure(context, symbol, each) for each in handler_steps(symbol, index))
             inside = (symbol.cfg.steps[each].op for each in raising_steps(symbol, index))
             if hides and any(isinstance(op, Yield) for op in inside):
                 return symbol, step
@@ -460,7 +460,7 @@ def _swallowing_return(context: RuleContext, method: Function) -> tuple[Function
     steps = method.cfg.steps
     returns = [step for step in steps if isinstance(step.op, Return)]
     always = {step.op.value for step in returns if isinstance(step.op, Return)} == {Literal(value=True)}
-    hides = always and all(_hides_failure(context, method, each) for each in range(len(steps)))
+    hides = always and all(hides_failure(context, method, each) for each in range(len(steps)))
     return (method, returns[0]) if hides else None
 
 
@@ -484,7 +484,7 @@ def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step 
     for index, step in enumerate(steps):
         if not isinstance(step.op, Catch) or not is_broad(step.op):
             continue
-        hides = all(_hides_failure(context, method, each) for each in handler_steps(method, index))
+        hides = all(hides_failure(context, method, each) for each in handler_steps(method, index))
         work = {
             each for each in raising_steps(method, index) if _works_on(context, method, steps[each], derived)
         }
@@ -494,7 +494,7 @@ def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step 
     return None
 
 
-def _hides_failure(context: RuleContext, method: Function, index: int) -> bool:
+def hides_failure(context: RuleContext, method: Function, index: int) -> bool:
     """Whether a step of the exception handler leaves no trace of the failure that the bolt could ask for."""
     match method.cfg.steps[index].op:
         case Update() | Throw() | Unpack():

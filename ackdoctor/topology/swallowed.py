@@ -6,7 +6,7 @@ is broad, or catches errors of a client, that it only logs, and that the tuple i
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.ack102_swallowed_failure import is_broad, is_no_remedy, is_of_client
+from ackdoctor.checks.ack102_swallowed_failure import hides_failure, is_broad, is_of_client
 from ackdoctor.checks.facts.dataflow import (
     data_params,
     derived_names,
@@ -21,21 +21,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Flow
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS
-from ackdoctor.model.cfg import (
-    EXIT,
-    Bind,
-    Call,
-    Catch,
-    EdgeKind,
-    Function,
-    Instr,
-    Name,
-    Next,
-    Return,
-    Throw,
-    Unpack,
-    Update,
-)
+from ackdoctor.model.cfg import EXIT, Call, Catch, EdgeKind, Function, Instr, Next, Return
 from ackdoctor.model.dialect import EntryKind, VerbKind
 from ackdoctor.model.protocol import Op
 from ackdoctor.model.topology import Fault, Place
@@ -92,16 +78,12 @@ def _data(flow: Flow, function: Function) -> frozenset[str]:
 def _ignores(context: RuleContext, flow: Flow, function: Function, index: int) -> bool:
     """Whether a step of the handler does nothing about the failure."""
     match function.cfg.steps[index].op:
-        case Throw() | Unpack() | Update() | Next():
+        case Next():
             return False
         case Return(value=value):
             return value is None or function is flow.function
-        case Call() as call:
-            return is_no_remedy(context, function, index, call)
-        case Bind(target=target):
-            return isinstance(target, Name) and target.id.startswith("%")
         case _:
-            return True
+            return hides_failure(context, function, index)
 
 
 def _is_work(context: RuleContext, function: Function, op: Instr, data: frozenset[str]) -> bool:
