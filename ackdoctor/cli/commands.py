@@ -268,6 +268,22 @@ HeldTopology: TypeAlias = Annotated[
         help="Print the guarantee of the topology in these files beside the run; repeat it for more paths.",
     ),
 ]
+ConfigFile: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="Read settings from this file instead of the nearest one."),
+]
+Jobs: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        min=0, metavar="N", help="The number of processes. Default: 0, one per core.", show_default=False
+    ),
+]
+NoCache: TypeAlias = Annotated[
+    bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
+]
+OutputFile: TypeAlias = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
+]
 Isolated: TypeAlias = Annotated[bool, typer.Option("--isolated", help="Ignore all settings files.")]
 SparkMaster: TypeAlias = Annotated[
     str, typer.Option("--master", metavar="URL", help="The Spark master to run on.")

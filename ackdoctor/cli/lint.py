@@ -15,8 +15,12 @@ import typer
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.cli.commands import (
     STDIN,
+    ConfigFile,
     Isolated,
+    Jobs,
     MinSeverity,
+    NoCache,
+    OutputFile,
     complete_rules,
     complete_words,
     known_word,
@@ -124,9 +128,7 @@ class Lint:
             autocompletion=complete_words(*FORMATS),
         ),
     ] = None
-    output_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
-    ] = None
+    output_file: OutputFile = None
     statistics: Annotated[
         bool, typer.Option("--statistics", help="Show the number of findings per rule instead of findings.")
     ] = False
@@ -162,10 +164,7 @@ class Lint:
     fix_only: Annotated[
         bool, typer.Option("--fix-only", help="Apply safe fixes and report nothing; exit with 0.")
     ] = False
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Read settings from this file instead of the nearest one."),
-    ] = None
+    config: ConfigFile = None
     isolated: Isolated = False
     stdin_filename: Annotated[
         str | None,
@@ -173,18 +172,8 @@ class Lint:
             metavar="NAME", help="The file name of standard input. Default: standard input is Python."
         ),
     ] = None
-    jobs: Annotated[
-        int,
-        typer.Option(
-            min=0,
-            metavar="N",
-            help="The number of processes. Default: 0, one per core.",
-            show_default=False,
-        ),
-    ] = 0
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
-    ] = False
+    jobs: Jobs = 0
+    no_cache: NoCache = False
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only findings and errors.")] = False
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Print which settings and files are used.")

@@ -8,7 +8,17 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.commands import Isolated, complete_words, formats_option, known_word, nonempty
+from ackdoctor.cli.commands import (
+    ConfigFile,
+    Isolated,
+    Jobs,
+    NoCache,
+    OutputFile,
+    complete_words,
+    formats_option,
+    known_word,
+    nonempty,
+)
 from ackdoctor.cli.lint import exit_code, result_cache, settings_file
 from ackdoctor.cli.output import (
     complain,
@@ -48,9 +58,7 @@ class Topology:
         list[str] | None, typer.Argument(metavar="PATHS", help="Files and directories. Default: .")
     ] = None
     output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
-    output_file: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
-    ] = None
+    output_file: OutputFile = None
     require: Annotated[
         str | None,
         typer.Option(
@@ -66,20 +74,10 @@ class Topology:
         list[str] | None,
         typer.Option(metavar="NAME", help="Show only the topology of this name; repeat it for more."),
     ] = None
-    config: Annotated[
-        Path | None,
-        typer.Option(metavar="FILE", help="Read settings from this file instead of the nearest one."),
-    ] = None
+    config: ConfigFile = None
     isolated: Isolated = False
-    jobs: Annotated[
-        int,
-        typer.Option(
-            min=0, metavar="N", help="The number of processes. Default: 0, one per core.", show_default=False
-        ),
-    ] = 0
-    no_cache: Annotated[
-        bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
-    ] = False
+    jobs: Jobs = 0
+    no_cache: NoCache = False
 
     def __post_init__(self) -> None:
         """Raise UsageError for arguments that exclude each other, or are not known."""
