@@ -10,6 +10,7 @@ import os
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,7 +58,8 @@ def lint(
 
     Paths in the report are relative to `root`; `edited` replaces the contents of files by these paths.  `jobs` below 1
     means as many as there are processors; `cache` holds the results of earlier runs; `progress` is called with the
-    number of finished clusters and of all.  Findings have no fingerprint yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
+    number of finished clusters and of all.  Findings have no fingerprint yet.  UsageError for a path that does not
+    exist, ConfigError for a version that no dialect has.
     """
     top = os.path.abspath(root)
     found = discover(paths, settings, root)
@@ -72,10 +74,8 @@ def lint(
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
     findings = [finding for result in results for finding in result.findings]
-
-    def ignored() -> frozenset[tuple[str, int, str]]:
-        return silenced(findings, _sources(read, files, findings, refused, overlay, top))
-
+    sources = _sources(read, files, findings, refused, overlay, top)
+    ignored = partial(silenced, findings, sources)
     wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams, ignored)
     unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
@@ -86,7 +86,6 @@ def lint(
     # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
     unsure = {file.display_path for file in files.values() if file.named}
     unsure |= {item.path for item in unreadable if item.partial}
-    sources = _sources(read, files, findings, unreadable, overlay, top)
     sources |= {path: data for path, data in wiring.texts.items() if MARK in data}
     choice = select(findings, sources, asked | set(wiring.texts), settings, top, unsure=unsure)
     beside = {file.display_path for each in languages for file in each.by_path.values()} | set(found.lists)

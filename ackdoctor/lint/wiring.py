@@ -45,8 +45,8 @@ def judge_topologies(
     wired = [topology for result in results for topology in result.topologies]
     if not wired and not candidates:
         return wiring
-    from ackdoctor.topology.checks import findings
-    from ackdoctor.topology.judge import judge  # a run without topologies needs none of these
+    from ackdoctor.topology.checks import findings  # a run without topologies needs none of these
+    from ackdoctor.topology.judge import judge
     from ackdoctor.topology.readers.flux_sources import with_sources
     from ackdoctor.topology.readers.text import configured, from_text
     from ackdoctor.topology.readers.undecided import without_fragments

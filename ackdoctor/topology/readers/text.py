@@ -21,13 +21,8 @@ _CONFIGURE: Mapping[str, Callable[[Topology, Texts], tuple[Topology, ...]]] = {
     "petrel": petrel.configured,
 }
 _CONFIGURABLE = "java-configurable"
-
-
-_FRAMEWORK_OF_KIND = {
-    "heron-java": "heron",
-    "heronpy": "heron",
-    "jstorm": "jstorm",
-}  # if no build file is in the run
+# if no build file is in the run
+_FRAMEWORK_OF_KIND = {"heron-java": "heron", "heronpy": "heron", "jstorm": "jstorm"}
 
 
 def from_text(path: str, texts: Texts) -> Iterator[Topology]:
