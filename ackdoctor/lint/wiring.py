@@ -9,6 +9,7 @@ from ackdoctor.lint.project import Result
 from ackdoctor.model.finding import Finding, Unreadable
 from ackdoctor.model.source import read_file
 from ackdoctor.model.topology import Judged, Place, Topology
+from ackdoctor.topology.texts import Texts, matters
 
 
 @dataclass(slots=True)
@@ -43,15 +44,6 @@ def judge_topologies(
     """
     wiring = Wiring()
     wired = [topology for result in results for topology in result.topologies]
-    if not wired and not candidates:
-        return wiring
-    from ackdoctor.topology.checks import findings  # a run without topologies needs none of these
-    from ackdoctor.topology.judge import judge
-    from ackdoctor.topology.readers.flux_sources import with_sources
-    from ackdoctor.topology.readers.text import configured, from_text
-    from ackdoctor.topology.readers.undecided import without_fragments
-    from ackdoctor.topology.texts import Texts, matters
-
     for candidate in candidates:
         path = candidate.display_path
         try:
@@ -61,6 +53,14 @@ def judge_topologies(
             continue
         if matters(path, data):
             wiring.texts[path] = data
+    if not wired and not wiring.texts:
+        return wiring
+    from ackdoctor.topology.checks import findings  # a run without topologies needs none of these
+    from ackdoctor.topology.judge import judge
+    from ackdoctor.topology.readers.flux_sources import with_sources
+    from ackdoctor.topology.readers.text import configured, from_text
+    from ackdoctor.topology.readers.undecided import without_fragments
+
     texts = Texts(wiring.texts)
     topologies: list[Topology] = []
     for topology in without_fragments(wired):
