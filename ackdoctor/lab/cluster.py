@@ -100,6 +100,7 @@ class Cluster:
         self._random = Random(seed)  # noqa: S311 - it decides an order
         self._agenda = Agenda(self.clock)
         self._restart_s = restart_s
+        self._active = self._opened = False
         self._runtime = Runtime(
             topology=topology,
             assignment=assign(topology),
@@ -125,17 +126,11 @@ class Cluster:
             for tasks in executors[name]
         ]
         self._threads: tuple[Executor, ...] = (*self._ackers, *self._bolts, *self._spouts)
-        for thread in self._threads:
-            self._runtime.inboxes.update(dict.fromkeys(thread.tasks, thread.inbox))
+        self._runtime.inboxes = {task: thread.inbox for thread in self._threads for task in thread.tasks}
         self._workers = _deal(self._threads, workers or len(self._threads))
         if flush_ms:
-            self._runtime.transfer = Transfer(self._agenda, self.clock, flush_ms)
-            for number, threads in enumerate(self._workers):
-                tasks = (task for thread in threads for task in thread.tasks)
-                self._runtime.transfer.worker_of.update(dict.fromkeys(tasks, number))
+            self._runtime.transfer = Transfer(self._agenda, self.clock, flush_ms, self.workers)
         self._enter_ticks(phases)
-        self._active = False
-        self._opened = False
         if active:
             self.activate()
 

@@ -214,8 +214,10 @@ class Transfer:
     Storm flushes every millisecond (topology.flush.tuple.freq.millis).  A worker that dies loses its buffer.
     """
 
-    def __init__(self, agenda: Agenda, clock: VirtualClock, flush_ms: int) -> None:
-        self.worker_of: dict[int, int] = {}  # task -> worker
+    def __init__(
+        self, agenda: Agenda, clock: VirtualClock, flush_ms: int, workers: Sequence[Sequence[int]]
+    ) -> None:
+        self._worker_of = {task: number for number, tasks in enumerate(workers) for task in tasks}
         self._agenda = agenda
         self._clock = clock
         self._flush_ms = flush_ms
@@ -223,8 +225,8 @@ class Transfer:
 
     def put(self, parcel: Parcel, inbox: Inbox) -> None:
         """Buffer a message; one to the same worker goes straight to its queue."""
-        worker = self.worker_of[parcel.sender]
-        if worker == self.worker_of[parcel.receiver]:
+        worker = self._worker_of[parcel.sender]
+        if worker == self._worker_of[parcel.receiver]:
             inbox.put(parcel)
             return
         buffer = self._buffers.get(worker)

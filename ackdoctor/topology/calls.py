@@ -14,7 +14,7 @@ from ackdoctor.topology import library_calls
 from ackdoctor.topology.evaluator import Evaluator
 from ackdoctor.topology.library_calls import MISSING, new_dict, new_list
 from ackdoctor.topology.loops import MAX_ITERATIONS
-from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, shown
+from ackdoctor.topology.objects import FOREVER, Code, Data, Invocation, Library, Obj, Ref, Scope, Text, shown
 
 _MAX_DEPTH = 24  # of calls of the project's functions
 _MAX_ACTIVE = 2  # calls of one function inside each other
@@ -35,17 +35,27 @@ class Decision(NamedTuple):
     only: bool = False
 
 
+class Part(NamedTuple):
+    """A part of the code of which a run executes only the beginning: what it is, and which calls were logged in it."""
+
+    why: str
+    place: Place
+    first: int  # the order of the first call
+    last: int  # the order after the last call
+
+
 @dataclass(slots=True, eq=False)
 class Run:
     """One path through an entry point: the calls of code outside the project, in order, and the decisions.
 
     `ended` is "" at a normal end, "thrown", "exit" (the code ends the program), "endless" (a loop
-    without an end) or "limit" (too many steps).
+    without an end) or "limit" (too many steps).  `cut` are the loops and recursions that a limit cut short.
     """
 
     calls: list[Invocation] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     executed: set[Function] = field(default_factory=set)
+    cut: list[Part] = field(default_factory=list)
     result: Data = None
     ended: str = ""
 
@@ -72,6 +82,7 @@ class Calls(Evaluator):
         super().__init__(symbols, notation, library)
         self._run = Run()
         self._active: dict[int, int] = {}  # running functions
+        self._recursions: set[int] = set()  # functions whose inner calls were not executed
         self._depth = 0
 
     # ---- functions ----
@@ -82,18 +93,29 @@ class Calls(Evaluator):
         """Execute a function of the project."""
         function = self._overload(code.variants, args) if code.variants else code.function
         key = id(function)
-        if self._depth >= _MAX_DEPTH or self._active.get(key, 0) >= _MAX_ACTIVE or function.docstring_only:
-            return Gap(f"{function.name}(...)", Place(function.path, function.head.line))
+        place = Place(function.path, function.head.line)
+        if function.docstring_only:
+            return Gap(f"{function.name}(...)", place)
+        if self._depth >= _MAX_DEPTH or self._active.get(key, 0) >= _MAX_ACTIVE:
+            self._recursions.add(key)
+            if not self._active.get(key):
+                self._run.cut.append(Part(f"calls nested so deeply as `{function.name}`", place, 0, FOREVER))
+            return Gap(f"{function.name}(...)", place)
         scope = Scope(function, code.unit, {}, code.scope, code.cls, repeated=repeated)
         self._bind_parameters(scope, code, args, keywords)
         if function.cfg.steps[ENTRY].edges:
             self._active[key] = self._active.get(key, 0) + 1
             self._depth += 1
+            first = len(self._run.calls)
             try:
                 return self.execute(scope)
             finally:
                 self._active[key] -= 1
                 self._depth -= 1
+                if key in self._recursions and not self._active[key]:
+                    self._recursions.discard(key)
+                    why = f"the recursion of `{function.name}`"
+                    self._run.cut.append(Part(why, place, first, len(self._run.calls)))
         return None
 
     def _overload(self, variants: Sequence[Function], args: Sequence[Data]) -> Function:
@@ -230,7 +252,7 @@ class Calls(Evaluator):
             code = obj.fields[name]
         if isinstance(code, Code):
             logged = self._log(scope, obj, name, (), call)
-            logged.inlined = True
+            logged.inlined = not code.function.docstring_only
             logged.result = self.invoke(code, call.args, call.keywords, repeated=self._repeated(scope))
             return logged.result
         return self._library_method(scope, obj, name, call)
@@ -243,6 +265,8 @@ class Calls(Evaluator):
         if rows is not None and isinstance(call.args[0], Code):
             for row in rows[:MAX_ITERATIONS]:
                 self.invoke(call.args[0], row, {}, repeated=self._repeated(scope))
+            if len(rows) > MAX_ITERATIONS:
+                self.cut_loop(logged.place, logged.order)
             return None
         known = library_calls.method(obj, name, call.args, call.keywords)
         if known is MISSING:
@@ -361,6 +385,11 @@ class Calls(Evaluator):
         return None
 
     # ---- the log ----
+
+    def cut_loop(self, place: Place, first: int) -> None:
+        """Note a loop with more iterations than are executed; `first` is the order of its first call."""
+        why = f"the iterations of this loop after the first {MAX_ITERATIONS}"
+        self._run.cut.append(Part(why, place, first, len(self._run.calls)))
 
     def _repeated(self, scope: Scope) -> bool:
         return scope.repeated or bool(scope.unknown_loops)
