@@ -1,7 +1,7 @@
 """Calls of the abstract interpreter: code of the project is executed, calls of other code are logged."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ackdoctor.flow.symbols import SymbolTable
@@ -20,6 +20,10 @@ _MAX_DEPTH = 24  # of calls of the project's functions
 _MAX_ACTIVE = 2  # calls of one function inside each other
 _IMPLICIT = "<init>"  # a constructor whose body may leave out the call of the base class's constructor
 _PUTS = frozenset("put setProperty __setitem__".split())
+# reflection: a class by its name, its constructors, and an object of it
+_LOADS = frozenset({"forName", "loadClass"})
+_CONSTRUCTOR = frozenset({"getConstructor", "getDeclaredConstructor", "asSubclass"})
+_CREATES = "newInstance"
 
 
 class Decision(NamedTuple):
@@ -219,7 +223,7 @@ class Calls(Evaluator):
         if isinstance(obj, Code):
             return self.invoke(obj, call.args, call.keywords, repeated=self._repeated(scope))
         if isinstance(obj, Ref):
-            known = library_calls.method(obj, name, call.args, call.keywords) if obj.literal else MISSING
+            known = self._reflected(scope, obj, name, call)
             if known is not MISSING:
                 return known
             return self._call_value(scope, self.value(scope, func, call.span), call)
@@ -229,6 +233,26 @@ class Calls(Evaluator):
         unknown = self._unknown(scope, call)
         self._log(scope, None, name, (), call).result = unknown  # the arguments are used
         return unknown
+
+    def _reflected(self, scope: Scope, ref: Ref, name: str, call: Arguments) -> Data:
+        """The result of `Class.forName(name)`, or of a method of a class object; MISSING for other references."""
+        if ref.last == "Class" and name in _LOADS:
+            return self._loaded(scope, call)
+        if not ref.literal:
+            return MISSING
+        if name in _CONSTRUCTOR:
+            return ref
+        if name == _CREATES:
+            return self._call_value(scope, replace(ref, literal=False), call)
+        return library_calls.method(ref, name, call.args, call.keywords)
+
+    def _loaded(self, scope: Scope, call: Arguments) -> Data:
+        """The class whose name an argument is; MISSING if only a run knows the name."""
+        name = call.args[0] if call.args else None
+        if not isinstance(name, str) or not name:
+            return MISSING
+        cls = self.symbols.type_of(scope.unit, name.replace("$", "."))
+        return replace(self.class_ref(cls) if isinstance(cls, ClassInfo) else Ref((name,)), literal=True)
 
     def _unknown(self, scope: Scope, call: Arguments) -> Gap:
         return Gap(shown(call.source), Place(scope.unit.path, call.line))
@@ -258,6 +282,9 @@ class Calls(Evaluator):
         return self._library_method(scope, obj, name, call)
 
     def _library_method(self, scope: Scope, obj: Obj, name: str, call: Arguments) -> Data:
+        loaded = self._loaded(scope, call) if name in _LOADS else MISSING
+        if loaded is not MISSING:
+            return loaded
         logged = self._log(scope, obj, name, (), call)
         if name in _PUTS and obj.content is None and len(call.args) > 1:
             obj.content, obj.open = {}, True

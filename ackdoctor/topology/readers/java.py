@@ -16,7 +16,7 @@ from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
 from ackdoctor.topology.frameworks import framework_of_imports
 from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, root
-from ackdoctor.topology.readers import storm_java, storm_streams, trident
+from ackdoctor.topology.readers import linear_drpc, storm_java, storm_streams, trident
 from ackdoctor.topology.readers.java_config import CONFIGS, is_config, settings_of
 from ackdoctor.topology.readers.java_entries import EntryPoints, mentions
 from ackdoctor.topology.readers.undecided import unsubmitted_settings, without_fragments
@@ -29,7 +29,7 @@ _CONFIGURABLE = {
     "com.digitalpebble.storm.crawler.ConfigurableTopology": "java-configurable",
     "org.apache.stormcrawler.ConfigurableTopology": "java-configurable",
 }
-_BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS}
+_BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS, **linear_drpc.BUILDERS}
 _WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
 _GRAPHS = {"trident": trident.graph_of, "storm-streams": storm_streams.graph_of}
 _CLASSES = {**_BUILDERS, **_CONFIGURABLE}
@@ -57,6 +57,7 @@ _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source ma
         ".state",
         ".streams",
         ".streams.windowing",
+        ".drpc",
         ".trident",
         ".trident.fluent",
         ".trident.operation",
@@ -132,8 +133,10 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     if not wires or not any(unit.path in own and mentions(unit, _NAMES, _PACKAGES) for unit in units):
         return ()
     points = EntryPoints(program)
-    wiring = [each for each in points.wiring(_WIRING) if each.function.path in own]
-    entries = {(id(each.function), id(each.this)): each for each in points.above(points.wiring(_WIRING))}
+    linear = any(mentions(unit, linear_drpc.BUILDERS, _PACKAGES) for unit in units)
+    starts = points.wiring(_WIRING | linear_drpc.WIRING if linear else _WIRING)
+    wiring = [each for each in starts if each.function.path in own]
+    entries = {(id(each.function), id(each.this)): each for each in points.above(starts)}
     search = _Search(program)
     for entry in entries.values():
         if entry.function.path in own:
@@ -205,13 +208,13 @@ def _outcome(program: SymbolTable, run: Run) -> _Outcome:
     builders = {
         id(call.receiver): call.receiver
         for call in run.calls
-        if call.receiver is not None and call.name in _WIRING and _kind_of(program, call.receiver)
+        if call.receiver is not None and call.name in _names_of(program, call.receiver)
     }
     for builder in builders.values():
         for submission in _submissions(run, builder) or [_Submission()]:
             topology = _topology(program, run, builder, submission)
             if topology is not None:
-                gaps = unfollowed(run, builder, _WIRING, submission.order)
+                gaps = unfollowed(run, builder, _names_of(program, builder), submission.order)
                 submitted = submission.call is not None
                 if run.ended == "limit" and not submitted:
                     gaps = (*gaps, Gap("the code that wires this is longer than is followed", topology.place))
@@ -226,6 +229,17 @@ def _kind_of(program: SymbolTable, obj: Obj | None) -> str:
     if obj is None:
         return ""
     return next((_BUILDERS[name] for name in _classes_of(program, obj) if name in _BUILDERS), "")
+
+
+def _names_of(program: SymbolTable, builder: Obj) -> frozenset[str]:
+    """The methods of a builder that wire; none if an object is no builder."""
+    if _is_linear(program, builder):
+        return linear_drpc.WIRING
+    return _WIRING if _kind_of(program, builder) else frozenset()
+
+
+def _is_linear(program: SymbolTable, builder: Obj) -> bool:
+    return not linear_drpc.BUILDERS.keys().isdisjoint(_classes_of(program, builder))
 
 
 def _classes_of(program: SymbolTable, obj: Obj) -> tuple[str, ...]:
@@ -259,7 +273,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     wired = _graph_of(program, builder)(builder, submission.order, run.calls)
     if not wired.nodes:
         return None
-    first = next(call.place for call in builder.calls if call.name in _WIRING)
+    first = next(call.place for call in builder.calls if call.name in _names_of(program, builder))
     place = builder.place if builder.place.path == first.path and not builder.given else first
     kind = _kind_of(program, builder)
     call, conf = submission.call, submission.conf
@@ -289,6 +303,8 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
 
 
 def _graph_of(program: SymbolTable, builder: Obj) -> Callable[[Obj, int, Sequence[Invocation]], Wired]:
+    if _is_linear(program, builder):
+        return linear_drpc.graph_of
     return _GRAPHS.get(_kind_of(program, builder), storm_java.graph_of)
 
 
