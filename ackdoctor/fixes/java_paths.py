@@ -8,6 +8,7 @@ import re
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES, completing, handler_of, input_of, unit_of
 from ackdoctor.fixes.java_imports import import_edits
+from ackdoctor.fixes.moves import last_in_try
 from ackdoctor.fixes.statements import completion, insert_after, insert_before, removal, statement_of
 from ackdoctor.model.finding import Edit, Finding, Fix
 
@@ -33,6 +34,20 @@ def fail_in_catch(finding: Finding, document: Document) -> Fix | None:
         return None
     edits = insert_before(document, left, fail) if left is not None else append(document, catch, block, fail)
     return Fix(title=f"`{fail.rstrip(';')}` in the `catch`", safe=False, edits=edits) if edits else None
+
+
+def fail_and_ack_last(finding: Finding, document: Document) -> Fix | None:
+    """Fail the tuple in the `catch`, and move the ack to the end of the `try`: what follows it may raise."""
+    failing, catch = fail_in_catch(finding, document), _catch_at(finding, document)
+    whole = catch.parent if catch is not None else None
+    body = _block_of(whole) if whole is not None else None
+    if failing is None or whole is None or body is None:
+        return None
+    calls = (statement.children[0] for statement in body.children if statement.kind == "expression")
+    acks = [statement_of(call) for call in calls if call.kind == "call" and completion(call, "ack")]
+    moved = last_in_try(document, acks[0], whole) if len(acks) == 1 and acks[0] else None
+    title = f"{failing.title}, and the ack at the end of the `try`"
+    return Fix(title=title, safe=False, edits=(*moved, *failing.edits)) if moved else None
 
 
 def finish_early(finding: Finding, document: Document) -> Fix | None:
