@@ -197,6 +197,7 @@ class ComponentFacts:
     acks_early: Place | None = (
         None  # effects of the input happen after its ack (a flush by tick, count or thread)
     )
+    keeps: Place | None = None  # data of acked tuples stay in the memory of the bolt
     stateful: bool = False
     windowed: bool = False
     holds: bool = False  # keeps tuples un-acked after the handler returns

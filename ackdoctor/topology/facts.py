@@ -44,7 +44,7 @@ from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
 from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
-from ackdoctor.topology.early_acks import early_ack
+from ackdoctor.topology.early_acks import stored_data
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 
@@ -79,7 +79,8 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
             facts.holds and _completes_at_ticks(context)
         )
-        facts.acks_early = None if facts.stateful else early_ack(context)
+        if not facts.stateful:
+            facts.acks_early, facts.keeps = stored_data(context)
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
