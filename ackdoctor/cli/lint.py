@@ -34,11 +34,11 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     escaped_report,
-    progress,
     require_not_an_input,
     require_writable,
     write_step_summary,
 )
+from ackdoctor.cli.progress import progress
 from ackdoctor.config import FORMATS, Settings, exactness, find_config, load_settings, nearest, place
 from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
@@ -230,7 +230,7 @@ class Lint:
         baseline = _baseline(settings, or_none=self.write_baseline)
         text = self._text()
         cache, no_cache_reason = (None, "") if self.no_cache else result_cache(self.paths or (), settings)
-        with progress(quiet=self.quiet) as show:
+        with progress("linting", quiet=self.quiet) as show:
             run = partial(
                 lint,
                 [] if text else [Path(path) for path in self.paths or (".",)],

@@ -26,11 +26,11 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     escaped_report,
-    progress,
     require_not_an_input,
     require_writable,
     width_for,
 )
+from ackdoctor.cli.progress import progress
 from ackdoctor.config import GUARANTEES, Settings, nearest
 from ackdoctor.lint.run import lint
 from ackdoctor.model import UsageError
@@ -94,7 +94,7 @@ class Topology:
         require_writable(self.output_file)
         paths = self.paths or ["."]
         settings = settings_file(paths, self.config, isolated=self.isolated)
-        report = judge(paths, settings, jobs=self.jobs, cached=not self.no_cache)
+        report = judge(paths, settings, jobs=self.jobs, cached=not self.no_cache, quiet=self.quiet)
         require_not_an_input(
             self.output_file, (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         )
@@ -132,10 +132,12 @@ class Topology:
         return 1 if short else 2 if broken else code
 
 
-def judge(paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True) -> Report:
+def judge(
+    paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True, quiet: bool = False
+) -> Report:
     """Return the report of a lint run; its topologies are in the order of files, the weakest branch of each first."""
     cache = result_cache(paths, settings)[0] if cached else None
-    with progress(quiet=False) as show:
+    with progress("judging topologies", quiet=quiet) as show:
         report = lint(
             [Path(path) for path in paths], settings, root=Path.cwd(), jobs=jobs, cache=cache, progress=show
         )

@@ -394,6 +394,7 @@ def component_facts(node: Node, facts: ComponentFacts | None) -> dict[str, objec
     plain |= {} if facts.auto_ack is None else {"auto_ack": facts.auto_ack}
     plain |= {} if facts.completes is None else {"acks": facts.completes}
     plain |= {"acks_before_effect": str(facts.acks_early)} if facts.acks_early else {}
+    plain |= {"keeps_in_memory": str(facts.keeps)} if facts.keeps else {}
     switches = {"stateful": facts.stateful, "windowed": facts.windowed, "holds": facts.holds}
     return plain | {name: True for name, value in switches.items() if value}
 
