@@ -36,6 +36,7 @@ V = TypeVar("V")
 STDIN = "-"  # as a path
 _COMMANDS = {  # module and class, or module and group of commands
     "lint": ("lint", "Lint"),
+    "init": ("init", "Init"),
     "topology": ("topology", "Topology"),
     "rules": ("rules", "Rules"),
     "explain": ("rules", "Explain"),
