@@ -8,7 +8,7 @@ import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from ackdoctor.fixes import anchors, completions, ignores, missing, payloads
+from ackdoctor.fixes import anchors, completions, ignores, java_paths, missing, moves, payloads
 from ackdoctor.fixes.document import Document
 from ackdoctor.model.finding import Finding, Fix, PathWitness
 from ackdoctor.rulebook import (
@@ -16,6 +16,7 @@ from ackdoctor.rulebook import (
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
     DOUBLE_ACK,
+    EMIT_AFTER_ACK,
     MISSING_ACK,
     SWALLOWED_FAILURE,
     UNANCHORED_EMIT,
@@ -29,13 +30,21 @@ __all__ = ["FIXES", "Document", "fixes_of", "open_document"]
 _Propose = Callable[[Finding, Document], Fix | None]
 
 FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are tried
-    MISSING_ACK: (missing.complete_path,),
-    SWALLOWED_FAILURE: (missing.fail_in_handler,),
+    MISSING_ACK: (
+        java_paths.fail_in_catch,
+        java_paths.fail_and_ack_last,
+        missing.complete_path,
+        java_paths.finish_early,
+        java_paths.complete_branch,
+        java_paths.ack_at_the_end,
+    ),
+    SWALLOWED_FAILURE: (missing.fail_in_handler, java_paths.ack_behind_finally, java_paths.throw_failed),
     DOUBLE_ACK: (completions.complete_once,),
     ACK_IN_LOOP: (completions.move_behind_loop,),
     ACK_WITH_AUTO_ACK: (completions.leave_to_framework,),
-    ACK_AND_FAIL: (completions.complete_once,),
+    ACK_AND_FAIL: (completions.complete_once, moves.leave_after_failure, moves.ack_last),
     UNANCHORED_EMIT: (anchors.add_anchor,),
+    EMIT_AFTER_ACK: (moves.leave_after_failure, moves.ack_behind_emit),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
     UNUSED_IGNORE: (ignores.remove,),
