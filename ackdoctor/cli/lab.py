@@ -8,14 +8,8 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.commands import OutputFile, callback_of, complete_words, formats_option
-from ackdoctor.cli.output import (
-    context_for,
-    destination,
-    escaped_report,
-    progress,
-    require_writable,
-    width_for,
-)
+from ackdoctor.cli.output import context_for, destination, escaped_report, require_writable, width_for
+from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
 from ackdoctor.lab import study
 from ackdoctor.model import UsageError
@@ -80,7 +74,7 @@ class Study:
             )
             raise UsageError(f"--only: no row is called `{name}`{hint}") from None
         size = study.Size(self.scale)
-        with progress(quiet=False) as show:
+        with progress("simulating") as show:
             results = study.run(chosen, size, self.seed, show)
         with destination(self.output_file) as stream:
             text = StringIO()
