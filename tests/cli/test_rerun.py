@@ -25,7 +25,7 @@ def edits(monkeypatch) -> Callable[..., None]:
                 raise KeyboardInterrupt
             edit()
 
-        monkeypatch.setattr(rerun.time, "sleep", sleep)
+        monkeypatch.setattr("ackdoctor.cli.rerun.time.sleep", sleep)
 
     return schedule
 
@@ -105,13 +105,13 @@ def test_a_wrong_argument_ends_it(arguments, error, shell, edits):
 
 
 def test_a_terminal_is_cleared_before_each_run(monkeypatch, capsys):
-    monkeypatch.setattr(rerun.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
     monkeypatch.setenv("TERM", "xterm")
 
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(rerun.time, "sleep", interrupt)
+    monkeypatch.setattr("ackdoctor.cli.rerun.time.sleep", interrupt)
     looks = iter([1, 2, 2, 2])
     assert rerun.rerun(lambda: print("run"), lambda: next(looks), quiet=True) == 130  # noqa: T201
     assert capsys.readouterr() == ("\x1b[2J\x1b[Hrun\n" * 2, "")
