@@ -91,7 +91,7 @@ def test_a_wrong_argument_is_one_line(shell, arguments, error):
 def test_a_scale_out_of_range_is_an_error(shell, scale):
     code, out, err = shell("lab", "study", "--scale", scale)
     assert (code, out) == (2, "")
-    assert "Invalid value for '--scale'" in err
+    assert err.startswith("ackdoctor: --scale: ")
 
 
 def test_an_unknown_row_without_a_close_name_lists_the_experiments(shell):
