@@ -5,6 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -175,7 +176,7 @@ class Analyze:
             complain(verdict(report, analysis))
         promise = _promise(self, analysis)
         with destination(self.output_file) as stream:
-            _write(self.output_format, report, analysis, promise, stream)
+            _write(self, report, analysis, promise, stream)
         if not self.quiet and self.output_format != "parquet":  # which prints them itself
             for path in analysis.written:
                 complain(f"wrote {path}")
@@ -382,7 +383,10 @@ def _promise(options: Analyze, analysis: Analysis) -> Promise | None:
     )
 
 
-def _write(form: str, report: Report, analysis: Analysis, promise: Promise | None, stream: TextIO) -> None:
+def _write(
+    options: Analyze, report: Report, analysis: Analysis, promise: Promise | None, stream: TextIO
+) -> None:
+    form = options.output_format
     context = context_for(stream, form)
     match form:
         case "full":
@@ -391,9 +395,9 @@ def _write(form: str, report: Report, analysis: Analysis, promise: Promise | Non
         case "json":
             document(report, analysis, stream, promise)
         case "html":
-            from ackdoctor.reporters.html import page  # imports Jinja2
+            from ackdoctor.reporters.analysis_html import page  # imports Jinja2
 
-            page(report, analysis, stream, promise)
+            page(report, analysis, stream, promise, inputs=options.inputs, made=datetime.now(timezone.utc))
         case "parquet":
             stream.writelines(f"{path}\n" for path in analysis.written)
         case _:

@@ -39,15 +39,17 @@ from ackdoctor.cli.output import (
     write_step_summary,
 )
 from ackdoctor.cli.progress import progress
-from ackdoctor.config import FORMATS, Settings, exactness, find_config, load_settings, nearest, place
+from ackdoctor.config import FILES, FORMATS, Settings, exactness, find_config, load_settings, nearest, place
+from ackdoctor.lint.discover import discover
 from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.select import filter_report
-from ackdoctor.model import ConfigError, UsageError
+from ackdoctor.model import AckdoctorError, ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
 
 if TYPE_CHECKING:
+    from ackdoctor.cli.rerun import State
     from ackdoctor.lint.baseline import Baseline, Comparison
     from ackdoctor.rulebook import Rule
 
@@ -61,6 +63,7 @@ _EXCLUSIVE = (
     ("--write-baseline", "--statistics"),
     ("--write-baseline", "--show-files"),
     ("--fix", "--fix-only"),
+    *(("--watch", other) for other in ("--fix", "--fix-only", "--diff", "--write-baseline", "--output-file")),
     *(
         (one, other)
         for one in ("--fix", "--fix-only", "--diff")
@@ -164,6 +167,9 @@ class Lint:
     fix_only: Annotated[
         bool, typer.Option("--fix-only", help="Apply safe fixes and report nothing; exit with 0.")
     ] = False
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Lint again after each change of a file, until Ctrl-C.")
+    ] = False
     config: ConfigFile = None
     isolated: Isolated = False
     stdin_filename: Annotated[
@@ -188,6 +194,8 @@ class Lint:
                 raise UsageError(f"{' and '.join(options)} exclude each other")
         if self.reads_stdin and len(self.paths or ()) > 1:
             raise UsageError("PATHS: - (standard input) cannot be combined with other paths")
+        if self.reads_stdin and self.watch:
+            raise UsageError("--watch cannot watch - (standard input)")
         if self.stdin_filename is not None and not self.reads_stdin:
             raise UsageError("--stdin-filename needs - (standard input) as the path")
 
@@ -220,7 +228,32 @@ class Lint:
         return self.stdin_filename or "<stdin>", text
 
     def run(self) -> int:
-        """Lint the paths, write the report and return the exit code."""
+        """Lint the paths, with --watch again and again, and return the exit code."""
+        if not self.watch:
+            return self._lint(set())
+        from ackdoctor.cli.rerun import rerun  # most runs do not watch
+
+        return rerun(self._lint, self._state, quiet=self.quiet)
+
+    def _state(self) -> "State":
+        """Return the state of the files of a run, and of every file that may hold its settings."""
+        from ackdoctor.cli.rerun import state_of
+
+        root, names = Path.cwd(), self.paths or ["."]
+        folder = _common_directory(names)
+        places = [each / name for each in (folder, *folder.parents) for name in FILES]
+        settings = state_of(map(str, places if self.config is None else [*places, self.config]))
+        try:
+            found = discover([Path(name) for name in names], _settings(self), root)
+        except AckdoctorError as error:
+            return {**settings, str(error): (0, 0, 0)}
+        return {
+            **settings,
+            **state_of(file.path for file in (*found.files, *found.foreign, *found.texts)),
+        }
+
+    def _lint(self, read: set[str]) -> int:
+        """Lint the paths, write the report and return the exit code; `read` gets the other files that count."""
         require_writable(self.output_file)
         settings = _settings(self)
         root = Path.cwd()
@@ -245,6 +278,7 @@ class Lint:
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
+        read.update(str(root / path) for path in (*report.beside, settings.baseline) if path is not None)
         compared = _compared(report, settings, baseline, root)
         report = filter_report(report, settings, compared)
         in_memory = dict([text]) if text else {}

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -116,6 +117,7 @@ class Topology:
                 text,
                 context,
                 width,
+                paths,
             )
             stream.write(escaped_report(text.getvalue(), self.output_format))
         short = _shortfalls(topologies, self.require or settings.topology.require)
@@ -187,7 +189,9 @@ def _selected(topologies: Sequence[Judged], names: Sequence[str]) -> tuple[Judge
     return tuple(judged for judged in topologies if not names or judged.topology.name in names)
 
 
-def _write(form: str, report: Report, stream: StringIO, context: Context, width: int) -> None:
+def _write(
+    form: str, report: Report, stream: StringIO, context: Context, width: int, paths: Sequence[str]
+) -> None:
     if form == "summary":
         summary(report.topologies, stream, context, width)
     elif form == "text":
@@ -197,7 +201,7 @@ def _write(form: str, report: Report, stream: StringIO, context: Context, width:
     elif form == "html":
         from ackdoctor.reporters.topology_html import page  # imports Jinja2
 
-        page(report, stream)
+        page(report, stream, inputs=paths, made=datetime.now(timezone.utc))
     else:
         from ackdoctor.reporters.graph_formats import dot, mermaid
 

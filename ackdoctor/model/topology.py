@@ -201,6 +201,7 @@ class ComponentFacts:
     stateful: bool = False
     windowed: bool = False
     holds: bool = False  # keeps tuples un-acked after the handler returns
+    sleep: tuple[float, Place] | None = None  # the longest constant sleep of a handler, in seconds
     batch_size: int | None = None  # a bolt completes no tuple before it holds so many; a constant of its code
     on_fail: OnFail = OnFail.UNKNOWN
     on_fail_place: Place | None = None
