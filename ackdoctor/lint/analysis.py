@@ -25,7 +25,6 @@ from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
 from ackdoctor.model.topology import ComponentFacts, Topology
-from ackdoctor.topology.facts import component_facts
 
 Progress = Callable[[int, int], None]
 
@@ -191,7 +190,7 @@ class Analyzer:
             for component in program.components:
                 if component.cls.path in own:
                     count += 1
-                    diagnosis = _diagnose(program, component, faults)
+                    diagnosis = _diagnose(program, component, faults, wired=self._inputs.wired)
                     findings += diagnosis.findings
                     facts += diagnosis.facts
             if cluster.wires:
@@ -243,7 +242,7 @@ class _Diagnosis(NamedTuple):
     facts: tuple[ComponentFacts, ...] = ()
 
 
-def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> _Diagnosis:
+def _diagnose(program: Program, component: Component, faults: list[Unreadable], *, wired: bool) -> _Diagnosis:
     """Diagnose one component; what fails becomes a fault."""
     path, line = component.cls.path, component.cls.head.line
 
@@ -266,6 +265,10 @@ def _diagnose(program: Program, component: Component, faults: list[Unreadable]) 
     except Exception as error:  # noqa: BLE001  # the other components go on
         fail("", error)
         return _Diagnosis()
+    if not wired:
+        return _Diagnosis(findings)
+    from ackdoctor.topology.facts import component_facts  # a run without topologies needs none
+
     try:
         return _Diagnosis(findings, (component_facts(context, findings),))
     except Exception as error:  # noqa: BLE001  # the findings stay

@@ -35,6 +35,7 @@ from ackdoctor.lint.select import select, silenced
 from ackdoctor.lint.wiring import judge_topologies
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.model.source import read_file
+from ackdoctor.topology.texts import may_wire
 
 if TYPE_CHECKING:
     from ackdoctor.lint.analysis import Progress
@@ -69,7 +70,8 @@ def lint(
     overlay = {**(_take_text(stdin, top, files, refused) if stdin else {}), **overlay}
     languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
     read = [each for each in languages if each.language.is_read]
-    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
+    by_text = any(may_wire(text.path) for text in found.texts)
+    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay, wired=by_text)
     results = _results(read, inputs, cache, jobs, progress)
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
@@ -215,6 +217,7 @@ def _results(
 ) -> list[Result]:
     """Return the results of all clusters, cached or new."""
     clusters = [(cluster, files) for files in languages for cluster in Project(files).clusters()]
+    inputs = inputs._replace(wired=inputs.wired or any(cluster.wires for cluster, _ in clusters))
     cache = None
     if folder is not None and clusters:
         digests = {
