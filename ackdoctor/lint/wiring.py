@@ -1,6 +1,6 @@
 """The topologies of a run: those that its code wires and those of its texts, each with its guarantee and its findings."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -34,12 +34,13 @@ class Wiring:
 def judge_topologies(
     candidates: Sequence[Candidate],
     results: Sequence[Result],
+    overlay: Mapping[str, bytes],
     best_effort: Sequence[str] = (),
     ignored: Callable[[], Collection[tuple[str, int, str]]] = tuple,
 ) -> Wiring:
     """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`.
 
-    `best_effort` names the streams ("count:alerts") on which loss is accepted.  `ignored` returns the findings that
+    `overlay` holds contents that are not (yet) on disk.  `best_effort` names the streams ("count:alerts") on which loss is accepted.  `ignored` returns the findings that
     comments silence: file, line and rule.
     """
     wiring = Wiring()
@@ -47,7 +48,8 @@ def judge_topologies(
     for candidate in candidates:
         path = candidate.display_path
         try:
-            data = read_file(candidate.path, LIMIT)
+            held = overlay.get(candidate.path)
+            data = read_file(candidate.path, LIMIT) if held is None else held
         except OSError as error:
             wiring.unreadable.append(Unreadable(path=path, line=0, column=0, reason=reason(error)))
             continue
