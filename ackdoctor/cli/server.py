@@ -10,9 +10,9 @@ from ackdoctor.model import UsageError
 
 @dataclass(slots=True, kw_only=True)
 class Server:
-    """Serve an editor by the Language Server Protocol on standard input and output.
+    """Show findings in an editor, as a language server.
 
-    Needs the extra ackdoctor[lsp]. The editor starts it; `docs/guide/editors.md` says how.
+    Messages go over standard input and output. Needs the extra ackdoctor[lsp]. The editor starts it; `docs/guide/editors.md` says how.
     Exit code: 0 the editor shut it down; 1 the connection was lost; 2 the extra is missing.
     """
 

@@ -18,7 +18,7 @@ def settings_file(
     if isolated:
         return Settings(directory=root)
     searched = config is None
-    path = config or find_config(_common_directory(paths))
+    path = config or find_config(common_directory(paths))
     if path is None:
         return Settings(directory=root, searched=searched)
     here = Path.cwd()
@@ -26,7 +26,7 @@ def settings_file(
     return replace(found, searched=searched)
 
 
-def _common_directory(names: Sequence[str]) -> Path:
+def common_directory(names: Sequence[str]) -> Path:
     """Return the directory that all paths share: the search for settings begins there."""
     # paths stay as the user writes them: a link's own directory, not the one it points to
     paths = [Path(os.path.normpath(Path(name).absolute())) for name in names]
