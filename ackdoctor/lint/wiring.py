@@ -34,22 +34,22 @@ class Wiring:
 def judge_topologies(
     candidates: Sequence[Candidate],
     results: Sequence[Result],
-    overlay: Mapping[str, bytes],
     best_effort: Sequence[str] = (),
     ignored: Callable[[], Collection[tuple[str, int, str]]] = tuple,
+    overlay: Mapping[str, bytes] | None = None,
 ) -> Wiring:
     """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`.
 
-    `overlay` holds contents that are not (yet) on disk.  `best_effort` names the streams ("count:alerts") on which loss is accepted.  `ignored` returns the findings that
-    comments silence: file, line and rule.
+    `best_effort` names the streams ("count:alerts") on which loss is accepted.  `ignored` returns the findings that
+    comments silence: file, line and rule.  `overlay` holds contents that are not (yet) on disk.
     """
     wiring = Wiring()
     wired = [topology for result in results for topology in result.topologies]
     for candidate in candidates:
         path = candidate.display_path
         try:
-            held = overlay.get(candidate.path)
-            data = read_file(candidate.path, LIMIT) if held is None else held
+            edited = (overlay or {}).get(candidate.path)
+            data = read_file(candidate.path, LIMIT) if edited is None else edited
         except OSError as error:
             wiring.unreadable.append(Unreadable(path=path, line=0, column=0, reason=reason(error)))
             continue
