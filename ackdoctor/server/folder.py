@@ -8,7 +8,7 @@ from pathlib import Path
 
 from ackdoctor.cache_folder import CacheFolder
 from ackdoctor.config import Settings
-from ackdoctor.fixes import open_document
+from ackdoctor.fixes import Document, open_document
 from ackdoctor.lint.baseline import Baseline, compare_report
 from ackdoctor.lint.baseline import read as read_baseline
 from ackdoctor.lint.discover import display_path, is_text, language_of
@@ -141,7 +141,7 @@ class Folder:
         """Return the edit that adds a comment for a finding; None where no comment silences it."""
         place = finding.site.path
         for edit, moved in _comments(finding, data):
-            document = open_document(data, java=language_of(place).name == "java")
+            document = _document(data, place)
             edited = document.with_edits((edit,)) if document else None
             if edited is None:
                 continue
@@ -160,7 +160,7 @@ def _comments(finding: Finding, data: bytes) -> Iterator[tuple[Edit, int]]:
     suffix = os.path.splitext(place)[1].lower()  # noqa: PTH122
     mark = "//" if language_of(place).name == "java" else ";" if suffix == ".clj" else "#"
     comment = f"{mark} ackdoctor: ignore[{finding.code}] {_REASON}"
-    document = open_document(data, java=language_of(place).name == "java")
+    document = _document(data, place)
     if document is None or suffix == ".json":
         return
     start = document.offset(line, 1)
@@ -171,6 +171,10 @@ def _comments(finding: Finding, data: bytes) -> Iterator[tuple[Edit, int]]:
         yield document.edit(behind, end, f"  {comment}"), 0
     indent = text[: len(text) - len(text.lstrip())]
     yield document.edit(start, start, f"{indent}{comment}{document.newline}"), 1
+
+
+def _document(data: bytes, place: str) -> Document | None:
+    return open_document(data, "text" if is_text(place) else language_of(place).name)
 
 
 def is_linted(path: str) -> bool:
