@@ -84,7 +84,7 @@ def refusal(path: str) -> str:
     suffix = os.path.splitext(path)[1].lower()
     if not suffix or is_text(path) or suffix in _SUFFIXES or suffix in _ALSO_PYTHON:
         return ""
-    return f"neither {' nor '.join(titles)}; lint reads only these"
+    return f"neither {' nor '.join(titles)}, nor YAML or Clojure that wires a topology; lint reads only these"
 
 
 # ---- patterns of .gitignore ----
