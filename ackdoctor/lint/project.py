@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ackdoctor.lint.files import Files, capital_names
+from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.topology import ComponentFacts, Topology
 
@@ -64,6 +65,13 @@ class Inputs(NamedTuple):
     overlay: Mapping[str, bytes]
     digests: Mapping[str, str] | None = None
     wired: bool = True
+
+
+class Lowered(NamedTuple):
+    """A file's unit, or None, and the places that the parser could not read."""
+
+    unit: Unit | None
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
