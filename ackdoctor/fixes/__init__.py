@@ -1,11 +1,12 @@
 """Fixes: from a finding and its file to edits.
 
 A fix changes no more text than it must.  It is proposed here and proven in `lint.repair`, which lints the edited files.
-When in doubt there is no fix.  Code that a component inherits or shares is not edited: other components run it as well.
+When in doubt there is no fix.  An edit of code that a component inherits or shares is unsafe: other components run it too.
 """
 
 import codecs
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from ackdoctor.fixes import anchors, completions, ignores, missing, payloads
 from ackdoctor.fixes.document import Document
@@ -23,29 +24,33 @@ from ackdoctor.rulebook import (
     WRONG_ANCHOR,
 )
 
-__all__ = ["FIXES", "Document", "fix_of", "open_document"]
+__all__ = ["FIXES", "Document", "fixes_of", "open_document"]
 
-FIXES: Mapping[str, Callable[[Finding, Document], Fix | None]] = {
-    MISSING_ACK: missing.complete_path,
-    SWALLOWED_FAILURE: missing.fail_in_handler,
-    DOUBLE_ACK: completions.complete_once,
-    ACK_IN_LOOP: completions.move_behind_loop,
-    ACK_WITH_AUTO_ACK: completions.leave_to_framework,
-    ACK_AND_FAIL: completions.complete_once,
-    UNANCHORED_EMIT: anchors.add_anchor,
-    WRONG_ANCHOR: anchors.repair_arguments,
-    UNSERIALISABLE_EMIT: payloads.convert_field,
-    UNUSED_IGNORE: ignores.remove,
+_Propose = Callable[[Finding, Document], Fix | None]
+
+FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are tried
+    MISSING_ACK: (missing.complete_path,),
+    SWALLOWED_FAILURE: (missing.fail_in_handler,),
+    DOUBLE_ACK: (completions.complete_once,),
+    ACK_IN_LOOP: (completions.move_behind_loop,),
+    ACK_WITH_AUTO_ACK: (completions.leave_to_framework,),
+    ACK_AND_FAIL: (completions.complete_once,),
+    UNANCHORED_EMIT: (anchors.add_anchor,),
+    WRONG_ANCHOR: (anchors.repair_arguments,),
+    UNSERIALISABLE_EMIT: (payloads.convert_field,),
+    UNUSED_IGNORE: (ignores.remove,),
 }
 
 
-def fix_of(finding: Finding, document: Document) -> Fix | None:
-    """Return the fix of a finding of lint, or None."""
-    propose = FIXES.get(finding.code)
-    shared = finding.home or finding.heritage
-    if propose is None or shared or not isinstance(finding.evidence, PathWitness):
-        return None
-    return propose(finding, document)
+def fixes_of(finding: Finding, document: Document) -> Iterator[Fix]:
+    """Yield the fixes of a finding of lint, the best first; that of code that components share is unsafe."""
+    if not isinstance(finding.evidence, PathWitness):
+        return
+    shared = bool(finding.home or finding.heritage)
+    for propose in FIXES.get(finding.code, ()):
+        fix = propose(finding, document)
+        if fix is not None:
+            yield replace(fix, safe=fix.safe and not shared)
 
 
 def open_document(data: bytes, *, java: bool) -> Document | None:

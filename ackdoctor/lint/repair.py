@@ -8,13 +8,13 @@ overlap the first one wins; the others are tried on the result.
 import difflib
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.config import Settings
-from ackdoctor.fixes import Document, fix_of, open_document
+from ackdoctor.fixes import Document, fixes_of, open_document
 from ackdoctor.lint.discover import LIMIT, is_text, language_of
 from ackdoctor.model.finding import Edit, Finding, Fix, Report
 from ackdoctor.model.source import Span, decode_leniently, read_file, replacing
@@ -81,11 +81,7 @@ class Repairs:
         rejected: set[tuple[object, ...]] = set()
         known: Report | None = None
         while self._runs > 0:
-            offers = [
-                each
-                for each in self._offers(report)
-                if each.key not in rejected and (unsafe or each.fix.safe)
-            ]
+            offers = self._offers(report, rejected, lambda fix: unsafe or fix.safe)
             if not offers:
                 break
             known = known or self._everything({})
@@ -99,28 +95,39 @@ class Repairs:
 
     def offer(self, report: Report, *, safe: bool) -> Report:
         """Return the report with the safe or the unsafe fix of each finding that has one; files stay as they are."""
-        waiting, proven = (
-            [each for each in self._offers(report) if each.fix.safe is safe],
-            dict[Finding, Fix](),
-        )
-        known = self._everything(self.after) if waiting else report
-        while waiting and self._runs > 0:
+        rejected: set[tuple[object, ...]] = set()
+        proven: dict[Finding, Fix] = {}
+        known: Report | None = None
+        while self._runs > 0:
+            waiting = [
+                each
+                for each in self._offers(report, rejected, lambda fix: fix.safe is safe)
+                if each.finding not in proven
+            ]
+            if not waiting:
+                break
+            known = known or self._everything(self.after)
             accepted, dropped = self._largest(waiting, known)
             proven.update((each.finding, each.fix) for each in accepted)
-            waiting = [each for each in waiting if each not in accepted and each not in dropped]
+            rejected |= {each.key for each in dropped}
         return replace(
             report, findings=tuple(replace(each, fix=proven.get(each, each.fix)) for each in report.findings)
         )
 
     # ---- batches ----
 
-    def _offers(self, report: Report) -> list[_Offer]:
+    def _offers(
+        self, report: Report, rejected: Collection[tuple[object, ...]], wanted: Callable[[Fix], bool]
+    ) -> list[_Offer]:
+        """Return the first fix of each finding that is wanted and was not rejected."""
         found = []
         for finding in report.findings:
             document = self._document(finding.site.path)
-            fix = fix_of(finding, document) if document is not None else None
-            if fix is not None:
-                found.append(_Offer(finding, fix))
+            fixes = fixes_of(finding, document) if document is not None else ()
+            offers = (_Offer(finding, fix) for fix in fixes if wanted(fix))
+            offer = next((each for each in offers if each.key not in rejected), None)
+            if offer is not None:
+                found.append(offer)
         return found
 
     def _largest(self, offers: Sequence[_Offer], known: Report) -> tuple[Sequence[_Offer], Sequence[_Offer]]:
