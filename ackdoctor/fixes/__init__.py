@@ -8,7 +8,7 @@ import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from ackdoctor.fixes import anchors, completions, ignores, missing, payloads
+from ackdoctor.fixes import anchors, completions, ignores, missing, payloads, python_paths, spouts
 from ackdoctor.fixes.document import Document
 from ackdoctor.model.finding import Finding, Fix, PathWitness
 from ackdoctor.rulebook import (
@@ -16,8 +16,13 @@ from ackdoctor.rulebook import (
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
     DOUBLE_ACK,
+    ENDLESS_REPLAY,
     MISSING_ACK,
+    SPOUT_BUFFER_LEAK,
+    SPOUT_EMIT_WITHOUT_ID,
+    SPOUT_WITHOUT_REPLAY,
     SWALLOWED_FAILURE,
+    TICK_COMPLETION,
     UNANCHORED_EMIT,
     UNSERIALISABLE_EMIT,
     UNUSED_IGNORE,
@@ -29,15 +34,34 @@ __all__ = ["FIXES", "Document", "fixes_of", "open_document"]
 _Propose = Callable[[Finding, Document], Fix | None]
 
 FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are tried
-    MISSING_ACK: (missing.complete_path,),
-    SWALLOWED_FAILURE: (missing.fail_in_handler,),
+    MISSING_ACK: (
+        python_paths.pass_tuple,
+        python_paths.ack_everywhere,
+        python_paths.complete_exit,
+        python_paths.complete_handler,
+        python_paths.complete_branch,
+        python_paths.complete_end,
+        missing.complete_path,
+    ),
+    SWALLOWED_FAILURE: (missing.fail_in_handler, python_paths.fail_by_hand),
     DOUBLE_ACK: (completions.complete_once,),
     ACK_IN_LOOP: (completions.move_behind_loop,),
-    ACK_WITH_AUTO_ACK: (completions.leave_to_framework,),
+    ACK_WITH_AUTO_ACK: (completions.leave_to_framework, python_paths.complete_by_hand),
     ACK_AND_FAIL: (completions.complete_once,),
+    TICK_COMPLETION: (
+        python_paths.leave_tick,
+        python_paths.ack_everywhere,
+        python_paths.complete_exit,
+        python_paths.complete_branch,
+        python_paths.complete_end,
+    ),
     UNANCHORED_EMIT: (anchors.add_anchor,),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
+    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track),
+    SPOUT_WITHOUT_REPLAY: (spouts.track,),
+    SPOUT_BUFFER_LEAK: (spouts.forget, spouts.call_framework),
+    ENDLESS_REPLAY: (spouts.limit,),
     UNUSED_IGNORE: (ignores.remove,),
 }
 

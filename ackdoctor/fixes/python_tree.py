@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ackdoctor.fixes.document import Node, line_starts
-from ackdoctor.frontends.python.source import translate
+from ackdoctor.frontends.python import source
 from ackdoctor.model.source import codec_of, cookie_of
 
 _KINDS: dict[type, str] = {
@@ -47,12 +47,17 @@ def encoding_of(data: bytes) -> str:
     return (cookie and codec_of(cookie.name)) or "utf-8"
 
 
+def is_python2(text: str) -> bool:
+    """Whether a text has syntax or names that only Python 2 knows."""
+    return source.is_python2(text) or _parse(text) is None
+
+
 def tree(text: str) -> Node | None:
     """Return the tree of a module, of Python 3 or 2; None if this Python does not parse it."""
     module = _parse(text)
     if module is not None:
         return _Tree(text, lambda offset: offset).of(module)
-    translation = translate(text)
+    translation = source.translate(text)
     module = _parse(translation.text) if translation is not None else None
     return _Tree(translation.text, translation.origin).of(module) if translation and module else None
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.fixes import FIXES
-from ackdoctor.rulebook import locate
+from ackdoctor.rulebook import UNUSED_IGNORE, locate
 from tests.advice.component_runs import run_components
 from tests.advice.test_fixes import PAIRS, Pair
 from tests.fixes.repairing import prepare, repaired
@@ -29,8 +29,9 @@ def _files(case: Case) -> dict[str, str]:
     return {file.name: _MARKER.sub("", file.text) for file in case.files}
 
 
-def _diff(folder: Path, files: dict[str, str]) -> str:
-    repairs, report = prepare(folder, files)
+def _diff(folder: Path, files: dict[str, str], code: str) -> str:
+    alone = () if code == UNUSED_IGNORE else (code,)  # a comment is unused in view of the other rules
+    repairs, report = prepare(folder, files, select=alone)
     repairs.fix(report, unsafe=True)
     return repairs.diff()
 
@@ -43,7 +44,9 @@ def test_the_head_of_a_page_names_whether_the_rule_has_a_fix() -> None:
 def test_the_diff_of_a_page_is_the_fix_of_its_example(code, tmp_path) -> None:
     example = next(case for case in cases_by_code()[code] if case.expected)
     others = ({_NAMES[pair.language]: _MARKER.sub("", pair.before)} for pair in FIXABLE if pair.code == code)
-    diffs = (_diff(tmp_path / str(number), files) for number, files in enumerate((_files(example), *others)))
+    diffs = (
+        _diff(tmp_path / str(number), files, code) for number, files in enumerate((_files(example), *others))
+    )
     diff = next(filter(None, diffs))  # of the example, or of the first help text that is applied
     changes = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     shown = [line for line in _DIFF.findall(PAGES[code])[0].splitlines() if line[:1] in "+-"]
