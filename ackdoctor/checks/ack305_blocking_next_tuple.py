@@ -6,7 +6,8 @@ no code sets while the loop runs.
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import canonical_form, reachable
+from ackdoctor.checks.facts.dataflow import reachable
+from ackdoctor.checks.facts.sleeps import slept_seconds
 from ackdoctor.checks.facts.spouts import emits, has_id, provenance, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
@@ -25,7 +26,6 @@ from ackdoctor.model.cfg import (
     Function,
     Global,
     Literal,
-    Mix,
     Next,
     Test,
     Throw,
@@ -132,7 +132,7 @@ def _waiting_calls(context: RuleContext) -> Iterator[Finding]:
 
 
 def _waiting_words(context: RuleContext, function: Function, call: Call, method: str) -> Words | None:
-    seconds = _slept_seconds(context, function, call)
+    seconds = slept_seconds(context, function, call)
     if seconds is not None:
         if seconds < _LONGEST or not _matters(context):
             return None
@@ -149,30 +149,6 @@ def _matters(context: RuleContext) -> bool:
     """Whether a pause costs something: the worker's life, or the acks and fails that come meanwhile."""
     kills = Price.KILL in context.discipline.prices[Misuse.NEVER_RETURNS]
     return kills or any(has_id(emit) is not False for emit in emits(context, EntryKind.NEXT))
-
-
-def _slept_seconds(context: RuleContext, function: Function, call: Call) -> float | None:
-    """Return how long a call sleeps; None if it does not, or if only a run can know."""
-    names = [*context.qualified_names(function, call.func)]
-    units = [
-        unit
-        for end, unit in LIBRARIES[context.dialect.language].sleeps.items()
-        if any(f".{name}".endswith(f".{end}") for name in names)
-    ]
-    if len(units) != 1 or len(call.args) != 1:
-        return None
-    slept = call.args[0].value
-    field = context.own_field(function, slept)
-    constant = context.component.attribute(field) if field is not None and field.isupper() else None
-    match constant or canonical_form(function, slept):
-        case Literal(value=int() | float() as number):
-            return number * units[0]
-        case Mix(
-            op="*", parts=(Literal(value=int() | float() as one), Literal(value=int() | float() as two))
-        ):
-            return one * two * units[0]
-        case _:
-            return None
 
 
 def _waits_for_ever(context: RuleContext, function: Function, call: Call) -> bool:

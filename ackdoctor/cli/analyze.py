@@ -1,10 +1,11 @@
 """`ackdoctor analyze`: traces and a cluster's logs of any size, with Spark."""
 
-import sys
+import threading
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -39,6 +40,7 @@ from ackdoctor.cli.output import (
     settings_for,
     write_screen,
 )
+from ackdoctor.cli.progress import Progress, progress
 from ackdoctor.config import nearest
 from ackdoctor.diagnose.diagnosis import deaths
 from ackdoctor.diagnose.symptoms import Death
@@ -65,6 +67,7 @@ from ackdoctor.tracer.findings import gathered
 _FORMATS = ("full", "json", "json-lines", "sarif", "parquet", "html")
 _NEVER, _INCOMPLETE = "never", "incomplete"
 _DEFAULT_TIMEOUT_S = 30  # Storm's own
+_LOOK_S = 0.2  # between two looks at the stages
 
 
 @dataclass(slots=True, kw_only=True)
@@ -173,7 +176,7 @@ class Analyze:
             complain(verdict(report, analysis))
         promise = _promise(self, analysis)
         with destination(self.output_file) as stream:
-            _write(self.output_format, report, analysis, promise, stream)
+            _write(self, report, analysis, promise, stream)
         if not self.quiet and self.output_format != "parquet":  # which prints them itself
             for path in analysis.written:
                 complain(f"wrote {path}")
@@ -230,7 +233,7 @@ def _analysis(options: Analyze) -> Analysis:
     from ackdoctor.spark.inputs import find_inputs
     from ackdoctor.spark.judge import Terms
     from ackdoctor.spark.replay import acker_version
-    from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors
+    from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors, tasks
 
     terms = Terms(
         version=acker_option(options.acker_version, acker_version, NEWEST),
@@ -248,25 +251,36 @@ def _analysis(options: Analyze) -> Analysis:
     require_not_an_input(options.output_file, files)
     # a remote input may be large
     size = max(inputs.size, LARGE_BYTES) if inputs.addresses else inputs.size
-    with _progress(options), spark_errors():
+    with _stages(quiet=options.quiet) as follow, spark_errors():
         spark = session(master=options.master, input_bytes=size, settings=options.settings)
+        follow(partial(tasks, spark))
         analysis = analyze(inputs, session=spark, terms=terms, output_dir=options.output_dir)
     add_deaths(analysis, inputs)
     return analysis
 
 
 @contextmanager
-def _progress(options: Analyze) -> Iterator[None]:
-    """Print that Spark works: a JVM takes seconds to start."""
-    visible = not options.quiet and sys.stderr.isatty()
-    if visible:
-        sys.stderr.write("ackdoctor: Spark is at work ...\r")
-        sys.stderr.flush()
-    try:
-        yield
-    finally:
-        if visible:
-            sys.stderr.write("\x1b[2K")
+def _stages(*, quiet: bool) -> Iterator[Callable[[Callable[[], tuple[int, int]]], None]]:
+    """Show the tasks of Spark's stages from another thread; yield a function that takes what counts them."""
+    counts: list[Callable[[], tuple[int, int]]] = []  # none while Spark starts
+    ended = threading.Event()
+
+    def follow(line: Progress) -> None:
+        while not ended.wait(_LOOK_S):
+            done, total = counts[0]() if counts else (0, 0)
+            line.what = "Spark is at work, tasks" if counts else line.what
+            line(done, total)
+
+    with progress("starting Spark", quiet=quiet) as line:
+        follower = threading.Thread(target=follow, args=(line,), daemon=True)
+        if line is not None:
+            follower.start()
+        try:
+            yield counts.append
+        finally:
+            ended.set()
+            if line is not None:
+                follower.join()
 
 
 # ---- deaths of workers, which `diagnose` finds in local logs ----
@@ -369,7 +383,10 @@ def _promise(options: Analyze, analysis: Analysis) -> Promise | None:
     )
 
 
-def _write(form: str, report: Report, analysis: Analysis, promise: Promise | None, stream: TextIO) -> None:
+def _write(
+    options: Analyze, report: Report, analysis: Analysis, promise: Promise | None, stream: TextIO
+) -> None:
+    form = options.output_format
     context = context_for(stream, form)
     match form:
         case "full":
@@ -378,9 +395,9 @@ def _write(form: str, report: Report, analysis: Analysis, promise: Promise | Non
         case "json":
             document(report, analysis, stream, promise)
         case "html":
-            from ackdoctor.reporters.html import page  # imports Jinja2
+            from ackdoctor.reporters.analysis_html import page  # imports Jinja2
 
-            page(report, analysis, stream, promise)
+            page(report, analysis, stream, promise, inputs=options.inputs, made=datetime.now(timezone.utc))
         case "parquet":
             stream.writelines(f"{path}\n" for path in analysis.written)
         case _:

@@ -36,6 +36,7 @@ V = TypeVar("V")
 STDIN = "-"  # as a path
 _COMMANDS = {  # module and class, or module and group of commands
     "lint": ("lint", "Lint"),
+    "init": ("init", "Init"),
     "topology": ("topology", "Topology"),
     "rules": ("rules", "Rules"),
     "explain": ("rules", "Explain"),
@@ -54,6 +55,7 @@ _SIZES = {  # bytes
 }
 _TIMES = {"ms": 1, "": 1000, "s": 1000, "m": 60_000, "h": 3_600_000}  # milliseconds
 _MIN_LINE = 32  # characters that a short line counts as
+_LINES_PER_STEP = 1_000  # of progress
 
 
 # ---- commands ----
@@ -335,10 +337,16 @@ def rule_pages() -> Sequence[tuple["Rule", str]]:
 # ---- texts: logs and histograms, plain or compressed, from files or pipes ----
 
 
-def lines_of(path: Path, faults: list[str], *, limit: int | None = None) -> Iterator[str]:
+def lines_of(
+    path: Path,
+    faults: list[str],
+    *,
+    limit: int | None = None,
+    progress: Callable[[int], None] | None = None,
+) -> Iterator[str]:
     """Yield the lines of a file, or of standard input for `-`; a reading error is added to `faults`.
 
-    Reading ends after `limit` characters.
+    Reading ends after `limit` characters.  `progress` gets the position in the file now and then.
     """
     from ackdoctor.diagnose.log_lines import lines_in
     from ackdoctor.heap.hprof import open_file
@@ -351,6 +359,8 @@ def lines_of(path: Path, faults: list[str], *, limit: int | None = None) -> Iter
             for number, line in enumerate(lines_in(buffered), start=1):
                 yield line
                 read += max(_MIN_LINE, len(line))
+                if progress is not None and number % _LINES_PER_STEP == 0:
+                    progress(raw.tell() if raw.seekable() else read)
                 if limit is not None and read > limit:
                     faults.append(
                         f"cannot be read: it has more than {limit >> 20} MB of text; "

@@ -16,6 +16,7 @@ import typer
 
 from ackdoctor.cli.commands import STDIN, formats_option, lines_of, rule_names
 from ackdoctor.cli.output import complain, context_for, destination, write_screen
+from ackdoctor.cli.progress import progress
 from ackdoctor.diagnose.diagnosis import Places, diagnose
 from ackdoctor.model import UsageError
 from ackdoctor.reporters import counted
@@ -56,13 +57,16 @@ class Diagnose:
         text = " ".join(self.subject)
         places = Places([str(log) for log in logs])
 
-        def lines_of_log(log: str) -> Iterator[str]:
-            found: list[str] = []
-            yield from lines_of(Path(log), found)
-            faults.extend(f"{log}: {fault}" for fault in found)
+        with progress("reading logs", in_bytes=True) as line:
+            steps = line.within(logs) if line else {}
 
-        lines = places.lines(lines_of_log) if logs else [] if faults else text.splitlines()
-        found = diagnose(lines, places)
+            def lines_of_log(log: str) -> Iterator[str]:
+                found: list[str] = []
+                yield from lines_of(Path(log), found, progress=steps.get(Path(log)))
+                faults.extend(f"{log}: {fault}" for fault in found)
+
+            lines = places.lines(lines_of_log) if logs else [] if faults else text.splitlines()
+            found = diagnose(lines, places)
         for fault in faults:
             complain(fault, prefix="")
         if found.other and not (found.signs or found.innermost):

@@ -27,6 +27,7 @@ from ackdoctor.cli.commands import (
     severity_of,
 )
 from ackdoctor.cli.output import complain, filter_findings, settings_for, write_report
+from ackdoctor.cli.progress import Progress, progress
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.growth import Histogram, most_common_jvm, parse, timed
@@ -155,7 +156,8 @@ class Dump(_Options):
         samples = _SAMPLES_WITH_TRACE if self.trace else _SAMPLES
         samples = samples if self.samples is None else self.samples
         try:
-            dump = read_dump(self.file, samples=samples, timeout_s=self.message_timeout)
+            with progress(f"reading {self.file.name}", in_bytes=True) as line:
+                dump = read_dump(self.file, samples=samples, timeout_s=self.message_timeout, progress=line)
         except HprofError as error:
             complain(f"{self.file}: {error}", prefix="")
             return 2
@@ -238,7 +240,8 @@ class Hist(_Options):
                 limit = int(value) if value.isdecimal() else 0
             dated, found = True, _take_histograms(self, self.pid, unreadable)
         else:
-            dated, found = _read(files, self.every, unreadable)
+            with progress("reading histograms", in_bytes=True) as line:
+                dated, found = _read(files, self.every, unreadable, line)
         _complain(unreadable)
         if not found:
             return 2
@@ -285,13 +288,14 @@ def _with_trace(
 
 
 def _read(
-    files: Sequence[Path], every: float | None, unreadable: list[Unreadable]
+    files: Sequence[Path], every: float | None, unreadable: list[Unreadable], line: Progress | None
 ) -> tuple[bool, Sequence[Histogram]]:
     """Return whether the histograms have times, and the histograms of one JVM."""
     read: list[tuple[Path, Histogram]] = []
+    steps = line.within(files) if line else {}
     for file in files:
         faults: list[str] = []
-        parsed = list(parse(lines_of(file, faults, limit=_MAX_CHARACTERS)))
+        parsed = list(parse(lines_of(file, faults, limit=_MAX_CHARACTERS, progress=steps.get(file))))
         unreadable += [_fault(file.as_posix(), fault) for fault in faults]
         if not parsed and faults:
             continue

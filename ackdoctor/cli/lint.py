@@ -34,16 +34,17 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     escaped_report,
-    progress,
     require_not_an_input,
     require_writable,
     write_step_summary,
 )
-from ackdoctor.config import FORMATS, Settings, exactness, find_config, load_settings, nearest, place
+from ackdoctor.cli.progress import progress
+from ackdoctor.config import FILES, FORMATS, Settings, exactness, find_config, load_settings, nearest, place
+from ackdoctor.lint.discover import discover
 from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.select import filter_report
-from ackdoctor.model import ConfigError, UsageError
+from ackdoctor.model import AckdoctorError, ConfigError, UsageError
 from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
 
@@ -61,6 +62,7 @@ _EXCLUSIVE = (
     ("--write-baseline", "--statistics"),
     ("--write-baseline", "--show-files"),
     ("--fix", "--fix-only"),
+    *(("--watch", other) for other in ("--fix", "--fix-only", "--diff", "--write-baseline", "--output-file")),
     *(
         (one, other)
         for one in ("--fix", "--fix-only", "--diff")
@@ -164,6 +166,9 @@ class Lint:
     fix_only: Annotated[
         bool, typer.Option("--fix-only", help="Apply safe fixes and report nothing; exit with 0.")
     ] = False
+    watch: Annotated[
+        bool, typer.Option("--watch", help="Lint again after each change of a file, until Ctrl-C.")
+    ] = False
     config: ConfigFile = None
     isolated: Isolated = False
     stdin_filename: Annotated[
@@ -188,6 +193,8 @@ class Lint:
                 raise UsageError(f"{' and '.join(options)} exclude each other")
         if self.reads_stdin and len(self.paths or ()) > 1:
             raise UsageError("PATHS: - (standard input) cannot be combined with other paths")
+        if self.reads_stdin and self.watch:
+            raise UsageError("--watch cannot watch - (standard input)")
         if self.stdin_filename is not None and not self.reads_stdin:
             raise UsageError("--stdin-filename needs - (standard input) as the path")
 
@@ -220,7 +227,30 @@ class Lint:
         return self.stdin_filename or "<stdin>", text
 
     def run(self) -> int:
-        """Lint the paths, write the report and return the exit code."""
+        """Lint the paths, with --watch again and again, and return the exit code."""
+        if not self.watch:
+            return self._lint(set())
+        from ackdoctor.cli.rerun import rerun  # most runs do not watch
+
+        read: set[str] = set()
+        return rerun(lambda: self._lint(read), lambda: self._state(read), quiet=self.quiet)
+
+    def _state(self, read: Iterable[str]) -> object:
+        """Return the state of the files of a run, those that earlier runs `read` beside them, and possible settings."""
+        from ackdoctor.cli.rerun import state_of
+
+        root, names = Path.cwd(), self.paths or ["."]
+        folder = _common_directory(names)
+        settings = {str(each / name) for each in (folder, *folder.parents) for name in FILES}
+        try:
+            found = discover([Path(name) for name in names], _settings(self), root)
+        except AckdoctorError as error:
+            return str(error), state_of({*settings, str(self.config or ""), *read})
+        files = {file.path for file in (*found.files, *found.foreign, *found.texts)}
+        return state_of({*files, *settings, str(self.config or ""), *read})
+
+    def _lint(self, read: set[str]) -> int:
+        """Lint the paths, write the report and return the exit code; `read` gets the other files that count."""
         require_writable(self.output_file)
         settings = _settings(self)
         root = Path.cwd()
@@ -230,7 +260,7 @@ class Lint:
         baseline = _baseline(settings, or_none=self.write_baseline)
         text = self._text()
         cache, no_cache_reason = (None, "") if self.no_cache else result_cache(self.paths or (), settings)
-        with progress(quiet=self.quiet) as show:
+        with progress("linting", quiet=self.quiet) as show:
             run = partial(
                 lint,
                 [] if text else [Path(path) for path in self.paths or (".",)],
@@ -245,6 +275,7 @@ class Lint:
         configs = (path for path in (settings.source, settings.baseline) if path is not None)
         sources = (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         require_not_an_input(self.output_file, (*configs, *(root / path for path in sources)))
+        read.update(str(root / path) for path in (*report.beside, settings.baseline) if path is not None)
         compared = _compared(report, settings, baseline, root)
         report = filter_report(report, settings, compared)
         in_memory = dict([text]) if text else {}

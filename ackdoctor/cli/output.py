@@ -4,7 +4,6 @@ import errno
 import io
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,8 +29,6 @@ from ackdoctor.reporters import (
 
 FOR_PEOPLE = frozenset({"full", "concise"})
 _PIPE_WIDTH = 100  # columns
-_DELAY = 1.0  # seconds before progress is shown
-_INTERVAL = 0.1  # seconds between two updates of progress
 
 
 # ---- streams ----
@@ -95,33 +92,6 @@ def complain(text: str, *, prefix: str = "ackdoctor: ") -> None:
     line = f"{escape_commands(f'{prefix}{printable(text)}')}\n"
     tolerant(sys.stderr)
     write_error(line)
-
-
-@contextmanager
-def progress(*, quiet: bool) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function that shows the progress of a long run on the terminal's last line; None without a terminal.
-
-    It takes the work that is done and in total.  The line changes ten times a second at most, and is cleared at the end.
-    """
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    due, visible = time.monotonic() + _DELAY, False
-
-    def show(done: int, total: int) -> None:
-        nonlocal due, visible
-        now = time.monotonic()
-        if now >= due:
-            due, visible = now + _INTERVAL, True
-            sys.stderr.write(f"\rackdoctor: {done:,} of {total:,}")
-            sys.stderr.flush()
-
-    try:
-        yield show
-    finally:
-        if visible:
-            sys.stderr.write("\r\x1b[K")
-            sys.stderr.flush()
 
 
 # ---- where a report goes ----

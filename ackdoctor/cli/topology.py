@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime, timezone
 from io import StringIO
 from pathlib import Path
 from typing import Annotated
@@ -25,11 +26,11 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     escaped_report,
-    progress,
     require_not_an_input,
     require_writable,
     width_for,
 )
+from ackdoctor.cli.progress import progress
 from ackdoctor.config import GUARANTEES, Settings, nearest
 from ackdoctor.lint.run import lint
 from ackdoctor.model import UsageError
@@ -93,7 +94,7 @@ class Topology:
         require_writable(self.output_file)
         paths = self.paths or ["."]
         settings = settings_file(paths, self.config, isolated=self.isolated)
-        report = judge(paths, settings, jobs=self.jobs, cached=not self.no_cache)
+        report = judge(paths, settings, jobs=self.jobs, cached=not self.no_cache, quiet=self.quiet)
         require_not_an_input(
             self.output_file, (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         )
@@ -116,6 +117,7 @@ class Topology:
                 text,
                 context,
                 width,
+                paths,
             )
             stream.write(escaped_report(text.getvalue(), self.output_format))
         short = _shortfalls(topologies, self.require or settings.topology.require)
@@ -130,10 +132,12 @@ class Topology:
         return 1 if short else 2 if broken else code
 
 
-def judge(paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True) -> Report:
+def judge(
+    paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True, quiet: bool = False
+) -> Report:
     """Return the report of a lint run; its topologies are in the order of files, the weakest branch of each first."""
     cache = result_cache(paths, settings)[0] if cached else None
-    with progress(quiet=False) as show:
+    with progress("judging topologies", quiet=quiet) as show:
         report = lint(
             [Path(path) for path in paths], settings, root=Path.cwd(), jobs=jobs, cache=cache, progress=show
         )
@@ -185,7 +189,9 @@ def _selected(topologies: Sequence[Judged], names: Sequence[str]) -> tuple[Judge
     return tuple(judged for judged in topologies if not names or judged.topology.name in names)
 
 
-def _write(form: str, report: Report, stream: StringIO, context: Context, width: int) -> None:
+def _write(
+    form: str, report: Report, stream: StringIO, context: Context, width: int, paths: Sequence[str]
+) -> None:
     if form == "summary":
         summary(report.topologies, stream, context, width)
     elif form == "text":
@@ -195,7 +201,7 @@ def _write(form: str, report: Report, stream: StringIO, context: Context, width:
     elif form == "html":
         from ackdoctor.reporters.topology_html import page  # imports Jinja2
 
-        page(report, stream)
+        page(report, stream, inputs=paths, made=datetime.now(timezone.utc))
     else:
         from ackdoctor.reporters.graph_formats import dot, mermaid
 

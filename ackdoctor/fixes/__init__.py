@@ -8,7 +8,17 @@ import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from ackdoctor.fixes import anchors, completions, ignores, missing, payloads, python_paths, spouts
+from ackdoctor.fixes import (
+    anchors,
+    completions,
+    ignores,
+    java_paths,
+    missing,
+    moves,
+    payloads,
+    python_paths,
+    spouts,
+)
 from ackdoctor.fixes.document import Document
 from ackdoctor.model.finding import Finding, Fix, PathWitness
 from ackdoctor.rulebook import (
@@ -16,6 +26,7 @@ from ackdoctor.rulebook import (
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
     DOUBLE_ACK,
+    EMIT_AFTER_ACK,
     ENDLESS_REPLAY,
     MISSING_ACK,
     SPOUT_BUFFER_LEAK,
@@ -41,13 +52,23 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
         python_paths.complete_handler,
         python_paths.complete_branch,
         python_paths.complete_end,
+        java_paths.fail_in_catch,
+        java_paths.fail_and_ack_last,
         missing.complete_path,
+        java_paths.finish_early,
+        java_paths.complete_branch,
+        java_paths.ack_at_the_end,
     ),
-    SWALLOWED_FAILURE: (missing.fail_in_handler, python_paths.fail_by_hand),
+    SWALLOWED_FAILURE: (
+        missing.fail_in_handler,
+        python_paths.fail_by_hand,
+        java_paths.ack_behind_finally,
+        java_paths.throw_failed,
+    ),
     DOUBLE_ACK: (completions.complete_once,),
     ACK_IN_LOOP: (completions.move_behind_loop,),
     ACK_WITH_AUTO_ACK: (completions.leave_to_framework, python_paths.complete_by_hand),
-    ACK_AND_FAIL: (completions.complete_once,),
+    ACK_AND_FAIL: (completions.complete_once, moves.leave_after_failure, moves.ack_last),
     TICK_COMPLETION: (
         python_paths.leave_tick,
         python_paths.ack_everywhere,
@@ -56,6 +77,7 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
         python_paths.complete_end,
     ),
     UNANCHORED_EMIT: (anchors.add_anchor,),
+    EMIT_AFTER_ACK: (moves.leave_after_failure, moves.ack_behind_emit),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
     SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track),

@@ -4,6 +4,7 @@ The text keeps its line ends and tabs; `with_edits` returns the file in its own 
 
     kind         node
     class function lambda     definitions; a `parameter` of a function has its name
+    field                     a field of a Java class
     block                     statements in a row
     expression                a statement that is one expression
     return break continue raise
@@ -116,12 +117,13 @@ class Document:
     # ---- nodes ----
 
     def node_at(self, span: Span, *kinds: str) -> Node | None:
-        """Return the innermost node of these kinds with exactly this span."""
+        """Return the innermost node of these kinds with exactly this span, apart from a `;` at its end."""
         start, end = self.offset(*span[:2]), self.offset(*span[2:])
+        ends = (end, end + 1) if self.text[end : end + 1] == ";" else (end,)
         hits = (
             node
             for node in (self.root.walk() if self.root else ())
-            if node.start == start and node.end == end and node.kind in kinds
+            if node.start == start and node.end in ends and node.kind in kinds
         )
         return max(hits, key=lambda node: sum(1 for _ in node.around()), default=None)
 

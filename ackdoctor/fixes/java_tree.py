@@ -12,6 +12,7 @@ _KINDS = by_type(
         "method_declaration constructor_declaration compact_constructor_declaration": "function",
         "lambda_expression": "lambda",
         "formal_parameter": "parameter",
+        "field_declaration": "field",
         "program block constructor_body switch_block_statement_group": "block",
         "expression_statement": "expression",
         "return_statement": "return",
@@ -28,7 +29,7 @@ _KINDS = by_type(
         "identifier": "name",
     }
 )
-_NAMED = frozenset(("class", "function", "parameter", "call"))
+_NAMED = frozenset(("class", "function", "parameter", "call", "field"))
 _WRITES = {"assignment_expression": "left", "variable_declarator": "name", "enhanced_for_statement": "name"}
 
 
@@ -55,7 +56,7 @@ def tree(text: str) -> Node | None:
         if source.type in COMMENTS:
             continue
         node = parent.add(_kind(source), offsets[source.start_byte], offsets[source.end_byte])
-        if node.kind in _NAMED and (name := source.child_by_field_name("name")) is not None:
+        if node.kind in _NAMED and (name := _name_of(source)) is not None:
             node.name = _text(name)
         elif node.kind in ("name", "bound"):
             node.name = _text(source)
@@ -70,6 +71,12 @@ def _offsets(text: str) -> list[int]:
     """Map each offset in UTF-8 to an offset in the text."""
     found = [place for place, char in enumerate(text) for _ in char.encode()]
     return [*found, len(text)]
+
+
+def _name_of(source: Syntax) -> Syntax | None:
+    """Return the name of a definition or a call; of a field the first one."""
+    named = source.child_by_field_name("declarator") or source
+    return named.child_by_field_name("name")
 
 
 def _text(node: Syntax) -> str:

@@ -4,6 +4,7 @@ Whether such a path should ack or fail is the author's decision, so these fixes 
 """
 
 from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.handlers import keeps_work
 from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
 from ackdoctor.model.finding import Finding, Fix
 
@@ -15,7 +16,7 @@ def complete_path(finding: Finding, document: Document) -> Fix | None:
     left = document.node_at(finding.site.span, "return")
     if left is None or document.source(left).rstrip("; ") != "return" or finding.case != "one path":
         return None
-    ack = _ack_of(left, finding)
+    ack = _ack_of(left, finding) if not keeps_work(left) else None
     edits = insert_before(document, left, document.source(ack)) if ack is not None else None
     if ack is None or not edits:
         return None

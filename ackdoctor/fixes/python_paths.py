@@ -9,8 +9,8 @@ from dataclasses import replace
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.handlers import SCOPES
 from ackdoctor.fixes.statements import (
-    SCOPES,
     append,
     completion,
     falls_through,
@@ -259,14 +259,16 @@ class _Statement:
         return f"{self._document.newline}{indent or ''}".join(lines)
 
     def before(self, node: Node, verb: str) -> tuple[Edit, ...] | None:
-        """Put it before a statement."""
+        """Put it before a statement; no ack behind a statement that keeps the work for later."""
+        if verb == "ack" and keeps_work(node):
+            return None
         indent = self._document.indent(node)
         lines = self._lines(verb, indent)
         return insert_before(self._document, node, self._text(lines, indent)) if lines else None
 
     def at_end(self, block: Node, verb: str, *, leave: bool = False) -> tuple[Edit, ...] | None:
         """Put it at the end of a block; `leave` also leaves the handler."""
-        if not falls_through(self._document, block):
+        if not falls_through(self._document, block) or (verb == "ack" and _keeps_work_in(block)):
             return None
         indent = self._document.indent(block.children[-1])
         lines = self._lines(verb, indent, leave=leave)
@@ -284,6 +286,12 @@ class _Statement:
             return None
         text = self._text(["", *lines], inner)
         return (document.edit(end, end, f"{document.newline}{outer}else:{text}"),)
+
+
+def _keeps_work_in(block: Node) -> bool:
+    """Whether a block, or what runs before it, puts something into a collection that waits for a later call."""
+    end = block.children[-1]
+    return keeps_work(end) or (end.kind in ("expression", "other", "if") and any(keeps_work(each) for each in _last(end)))
 
 
 def _completing_object(document: Document, finding: Finding, handler: Node) -> str:

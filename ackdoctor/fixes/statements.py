@@ -4,7 +4,6 @@ from ackdoctor.fixes.document import Document, Node
 from ackdoctor.model.finding import Edit
 
 __all__ = [
-    "SCOPES",
     "append",
     "completion",
     "falls_through",
@@ -17,7 +16,6 @@ __all__ = [
     "statement_of",
 ]
 
-SCOPES = ("function", "lambda", "class")
 _LEAVES = ("return", "raise", "break", "continue")
 
 

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -109,14 +109,20 @@ def held_bytes(acker: Acker, oops: Oops) -> int:
     )
 
 
-def read_dump(path: Path, *, samples: int = 3, timeout_s: int | None = None) -> HeapDump:
-    """Read a dump; raise HprofError if the file is not a dump.
+def read_dump(
+    path: Path,
+    *,
+    samples: int = 3,
+    timeout_s: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> HeapDump:
+    """Read a dump; raise HprofError if the file is not a dump.  `progress` gets the bytes read and in total, 0 if unknown.
 
     An entry is old after twice the message timeout, when its spout should have given it up. In 1.x it is old after the
     timeout: from 1.0.6 on the acker may drop an entry then. The timeout is that of the topology's configuration in the
     dump; `timeout_s` is for dumps without one.
     """
-    with Hprof(path) as dump:
+    with Hprof(path, progress) as dump:
         roles = Roles()
         census = sweep(dump, roles.choose)
         objects = Objects(dump, census)

@@ -9,7 +9,7 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import chain
@@ -107,8 +107,9 @@ class Hprof:
     random access; `size` counts the bytes so far.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, progress: Callable[[int, int], None] | None = None) -> None:
         self.cut = ""
+        self._progress = progress
         self.faults: list[str] = []  # of the header and of single records
         self.size = 0
         self._rest: Iterator[bytes] = iter(())  # what a copy lacks
@@ -138,6 +139,11 @@ class Hprof:
         """Read bytes at an offset; fewer at the end of the file, even if a damaged record claims more."""
         self._fill(at + length)
         return os.pread(self._file.fileno(), max(0, min(length, self.size - at)), at)
+
+    def reached(self, at: int) -> None:
+        """Report the progress of a pass over the dump; the size of a copy is not known before its end."""
+        if self._progress is not None:
+            self._progress(at, 0 if self._copied else self.size)
 
     def records(self) -> Iterator[Record]:
         """Yield the top-level records in order; set `cut` if the file ends before the heap does."""

@@ -288,6 +288,7 @@ class _Reader:
         at, end = record.start, record.start + record.length
         want = _STRETCH
         while at < end:
+            self._dump.reached(at)
             data = self._dump.read(at, min(want, end - at))
             self._base, self._room = at, end + record.missing - at
             last = at + len(data) >= end

@@ -19,8 +19,8 @@ from ackdoctor.lab.component import TaskHook, Tup
 from ackdoctor.lab.frameworks import HeronBolt, HeronSpout, NotAComponentError, descent
 from ackdoctor.lab.messages import Setup, json_of
 from ackdoctor.lab.multilang import ShellBolt, ShellSpout
+from ackdoctor.lab.runtime import Agenda
 from ackdoctor.lab.topology import DEFAULT_STREAM, SYSTEM, SYSTEM_TASK, TICK_STREAM, check_emit
-from ackdoctor.lab.worker import Agenda
 from ackdoctor.model.acker import AckAck, AckFail, Answer, Message, Tick
 from ackdoctor.model.dialect import Kind, WireForm
 from ackdoctor.model.trace import PendingEntry, Verdict

@@ -4,6 +4,7 @@
     cluster.settle()          run until no executor is ready
     cluster.advance(60)       advance the clock by a minute
     cluster.kill("count")     kill the component's worker, which restarts
+    cluster.kill("count", down=5)    the worker restarts after 5 seconds; messages to it are lost
     list(cluster.pending())   the entries of the ackers
 
 Only a component that yields seconds takes time.  The seed decides the order of executors that are ready
@@ -14,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import chain, product
 from random import Random
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.executors import TupleInfo
@@ -23,8 +24,18 @@ from ackdoctor.acker.versions import NEWEST, Profile, Schedule
 from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.component import Bolt, Spout, TaskHook, WorkerDiedError
 from ackdoctor.lab.executors import AckerThread, BoltThread, Executor, SpoutThread
+from ackdoctor.lab.runtime import (
+    Agenda,
+    Death,
+    LossModel,
+    Parcel,
+    Record,
+    Route,
+    Runtime,
+    Transfer,
+    choose_weighted,
+)
 from ackdoctor.lab.topology import SYSTEM_TASK, Topology, assign
-from ackdoctor.lab.worker import Agenda, LossModel, Parcel, Record, Route, Worker, choose_weighted
 from ackdoctor.model.acker import Tick
 from ackdoctor.model.trace import EventKind, PendingEntry
 
@@ -52,18 +63,12 @@ class RestlessError(RuntimeError):
     """A million steps without progress of the clock: some spout emits without end."""
 
 
-class Death(NamedTuple):
-    """The death and restart of a worker; its queue held `lost` messages."""
-
-    component: str
-    tasks: tuple[int, ...]
-    time_ms: int
-    lost: int
-    reason: str
-
-
 class Cluster:
-    """A running topology.  Each executor is its own worker, so a component that dies kills no other.
+    """A running topology.
+
+    Executors are dealt in turn to `workers` workers, as Storm's EvenScheduler does; all executors of a worker die
+    together.  By default each executor has its own worker.  A dead worker restarts after `restart_s` seconds.
+    With `flush_ms`, messages to other workers wait in a transfer buffer that the worker's death clears.
 
     An `active` topology opens its components at once.  `wrap_acker` maps each new acker to the acker to use.
     `ids` maps a seed to an executor's source of ids.  `record` receives each row of the trace.
@@ -76,6 +81,9 @@ class Cluster:
         profile: Profile | str = NEWEST,
         seed: int = 0,
         active: bool = True,
+        workers: int | None = None,
+        restart_s: float = 0,
+        flush_ms: int = 0,
         wrap_acker: Callable[[Acker], Acker] | None = None,
         ids: Callable[[int], IdSource] = JavaRandom,
         phases: Phases = in_phase,
@@ -91,35 +99,38 @@ class Cluster:
         self._wrap_acker = wrap_acker
         self._random = Random(seed)  # noqa: S311 - it decides an order
         self._agenda = Agenda(self.clock)
-        self._worker = Worker(
+        self._restart_s = restart_s
+        self._active = self._opened = False
+        self._runtime = Runtime(
             topology=topology,
             assignment=assign(topology),
             profile=self.profile,
             clock=self.clock,
+            agenda=self._agenda,
             random=self._random,
             ids=ids,
             loss=loss,
             record=record,
             hooks=hooks,
         )
-        executors = self._worker.assignment.executors
-        self._ackers = [AckerThread(self._worker, task, self._new_acker) for task in self._worker.ackers]
+        executors = self._runtime.assignment.executors
+        self._ackers = [AckerThread(self._runtime, task, self._new_acker) for task in self._runtime.ackers]
         self._bolts = [
-            BoltThread(self._worker, name, tasks, spec.factory)
+            BoltThread(self._runtime, name, tasks, spec.factory)
             for name, spec in topology.bolts.items()
             for tasks in executors[name]
         ]
         self._spouts = [
-            SpoutThread(self._worker, name, tasks, spec.factory)
+            SpoutThread(self._runtime, name, tasks, spec.factory)
             for name, spec in topology.spouts.items()
             for tasks in executors[name]
         ]
         self._threads: tuple[Executor, ...] = (*self._ackers, *self._bolts, *self._spouts)
-        for thread in self._threads:
-            self._worker.inboxes.update(dict.fromkeys(thread.tasks, thread.inbox))
+        self._runtime.inboxes = {task: thread.inbox for thread in self._threads for task in thread.tasks}
+        self._workers = _deal(self._threads, workers or len(self._threads))
+        if flush_ms:
+            self._runtime.transfer = Transfer(self._agenda, self.clock, flush_ms, self.workers)
         self._enter_ticks(phases)
-        self._active = False
-        self._opened = False
         if active:
             self.activate()
 
@@ -127,10 +138,12 @@ class Cluster:
 
     def step(self) -> bool:
         """Run one step of a ready executor; return False if none is ready at this time."""
-        ready = [thread for thread in self._threads if thread.ready()]
+        ready = [thread for thread in self._threads if thread.running is None and thread.ready()]
         if not ready:
             return False
-        thread = ready[choose_weighted([thread.speed for thread in ready], self._random)]
+        thread = ready[0]
+        if len(ready) > 1:
+            thread = ready[choose_weighted([thread.speed for thread in ready], self._random)]
         self._resume(thread, thread.begin())
         return True
 
@@ -169,9 +182,11 @@ class Cluster:
         if not self._opened:
             self._opened = True
             for thread in self._threads:
-                thread.start()
+                if not thread.down:
+                    thread.start()
         for spout in self._spouts:
-            spout.activate()
+            if not spout.down:
+                spout.activate()
 
     def deactivate(self) -> None:
         """Deactivate the topology: no executor calls `nextTuple`."""
@@ -179,23 +194,28 @@ class Cluster:
         for spout in self._spouts:
             spout.deactivate()
 
-    def kill(self, component: str, task: int | None = None) -> None:
-        """Kill the workers of a component, or of one of its tasks; they restart at once.
+    def kill(self, component: str, task: int | None = None, down: float | None = None) -> None:
+        """Kill the workers of a component, or of one of its tasks; they restart after `down` seconds.
 
-        Their queues and their state are lost.  Messages that they sent still arrive.
+        Their queues and their state are lost.  Messages that they sent still arrive; those to them are dropped until
+        the restart.  `down` is `restart_s` by default.  Killing a worker that is down has no effect.
         """
         for thread in self._of(component):
             if task is None or task in thread.tasks:
-                self._die(thread, "killed")
+                self._die(self._worker_of(thread), "killed", down)
+
+    def kill_worker(self, worker: int, down: float | None = None) -> None:
+        """Kill one worker, by its index in `workers`, as `kill` does."""
+        self._die(self._workers[worker], "killed", down)
 
     def hold(self, sender: str, receiver: str) -> None:
         """Stall all messages from component `sender` to `receiver`."""
-        self._worker.held.update(self._routes(sender, receiver))
+        self._runtime.held.update(self._routes(sender, receiver))
         self._reopen()
 
     def release(self, sender: str, receiver: str) -> None:
         """End the stall: the messages may arrive."""
-        self._worker.held.difference_update(self._routes(sender, receiver))
+        self._runtime.held.difference_update(self._routes(sender, receiver))
         self._reopen()
 
     def shutdown(self) -> None:
@@ -210,14 +230,21 @@ class Cluster:
     # -- inspect
 
     @property
+    def workers(self) -> tuple[tuple[int, ...], ...]:
+        """The tasks of each worker."""
+        return tuple(
+            tuple(sorted(task for thread in worker for task in thread.tasks)) for worker in self._workers
+        )
+
+    @property
     def ackers(self) -> tuple[Acker, ...]:
-        """The acker of each acker task."""
-        return tuple(thread.acker for thread in self._ackers)
+        """The acker of each acker task whose worker is up."""
+        return tuple(thread.acker for thread in self._ackers if not thread.down)
 
     @property
     def lost(self) -> int:
-        """How many messages the network lost, or died with a worker."""
-        return self._worker.lost
+        """How many messages the network lost, or were lost with a worker."""
+        return self._runtime.lost + sum(death.lost + death.unsent + death.dropped for death in self.deaths)
 
     def pending(self) -> Iterator[PendingEntry]:
         """The entries of all ackers."""
@@ -228,7 +255,7 @@ class Cluster:
         found: dict[int, TupleInfo] = {}
         for thread in self._spouts:
             if thread.component == component:
-                found.update(thread.executor.pending())
+                found.update(thread.pending())
         return found
 
     def instances(self, component: str) -> tuple[Bolt | Spout, ...]:
@@ -259,7 +286,7 @@ class Cluster:
         return found
 
     def _routes(self, sender: str, receiver: str) -> set[Route]:
-        tasks = self._worker.assignment.tasks
+        tasks = self._runtime.assignment.tasks
         return set(product(tasks[sender], tasks[receiver]))
 
     def _reopen(self) -> None:
@@ -274,7 +301,7 @@ class Cluster:
         try:
             seconds = next(running, None)
         except WorkerDiedError as error:
-            self._die(thread, str(error) or "died")
+            self._die(self._worker_of(thread), str(error) or "died", raised=thread)
             return
         if seconds is None:
             thread.running = None
@@ -286,16 +313,49 @@ class Cluster:
                 wake_ms, lambda: self._resume(thread, running) if thread.running is running else None
             )
 
-    def _die(self, thread: Executor, reason: str) -> None:
-        lost = thread.inbox.clear()
-        self._worker.lost += lost
-        thread.running = None
-        self.deaths.append(Death(thread.component, thread.tasks, self.clock.now_ms(), lost, reason))
-        for task in thread.tasks:
-            self._worker.note(thread.component, task, EventKind.DIED, note=reason)
-        thread.start()
-        if isinstance(thread, SpoutThread) and self._active:
-            thread.activate()
+    def _worker_of(self, thread: Executor) -> list[Executor]:
+        return next(worker for worker in self._workers if thread in worker)
+
+    def _die(
+        self, worker: list[Executor], reason: str, down: float | None = None, raised: Executor | None = None
+    ) -> None:
+        """Stop all executors of a worker, and restart them later; `raised` is the one whose component raised."""
+        if worker[0].down:
+            return
+        transfer = self._runtime.transfer
+        unsent = transfer.clear(self._workers.index(worker)) if transfer else 0
+        deaths = []
+        for thread in worker:
+            at_work = thread.running is not None or thread is raised
+            death = Death(
+                component=thread.component,
+                tasks=thread.tasks,
+                time_ms=self.clock.now_ms(),
+                reason=reason,
+                lost=thread.inbox.clear(),
+                in_hand=int(at_work and isinstance(thread, BoltThread)),
+                pending=thread.stop(),
+                unsent=unsent if thread is worker[0] else 0,
+            )
+            deaths.append(death)
+            thread.running, thread.down, thread.inbox.death = None, True, death
+            for task in thread.tasks:
+                self._runtime.note(thread.component, task, EventKind.DIED, note=reason)
+        self.deaths += deaths
+        down_ms = round((self._restart_s if down is None else down) * 1000)
+        if down_ms:
+            self._agenda.enter(self.clock.now_ms() + down_ms, lambda: self._restart(worker))
+        else:
+            self._restart(worker)
+
+    def _restart(self, worker: list[Executor]) -> None:
+        for thread in worker:
+            if thread.inbox.death is not None:
+                thread.inbox.death.until_ms = self.clock.now_ms()
+            thread.down, thread.inbox.death = False, None
+            thread.start()
+            if isinstance(thread, SpoutThread) and self._active:
+                thread.activate()
 
     def _enter_ticks(self, phases: Phases) -> None:
         """Schedule ticks: each message timeout for ackers and spouts, `tick_secs` for bolts.  `phases` shifts each executor."""
@@ -317,14 +377,20 @@ class Cluster:
                 )
 
     def _tick(self, thread: Executor, schedule: Schedule) -> None:
-        if not self._opened:
+        if not self._opened or thread.down:
             return
         if isinstance(thread, BoltThread):
             for task in thread.tasks:
-                tup = self._worker.tick_tup(schedule.every_ms // 1000)
+                tup = self._runtime.tick_tup(schedule.every_ms // 1000)
                 thread.inbox.put(Parcel(SYSTEM_TASK, task, tup))
         else:
             thread.inbox.put(Parcel(SYSTEM_TASK, thread.tasks[0], Tick()))
+
+
+def _deal(threads: Sequence[Executor], workers: int) -> list[list[Executor]]:
+    """Deal the executors to the workers in turn, in order of their tasks (EvenScheduler.java@v2.8.8)."""
+    ordered = sorted(threads, key=lambda thread: thread.tasks)
+    return [ordered[number::workers] for number in range(min(workers, len(ordered)))]
 
 
 def _effective_profile(profile: Profile | str, topology: Topology) -> Profile:

@@ -196,8 +196,11 @@ class Spout:
     def deactivate(self) -> None:
         """The topology becomes inactive: no more calls of `next_tuple`."""
 
-    def next_tuple(self) -> Time:
-        """Emit tuples, if there are any; yield the seconds that this takes."""
+    def next_tuple(self) -> Time | float:
+        """Emit tuples, if there are any; yield the seconds that this takes.
+
+        Or return the seconds until the next tuple: the executor processes answers meanwhile.
+        """
         raise NotImplementedError
 
     def ack(self, msg_id: Hashable) -> None:

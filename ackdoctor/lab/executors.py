@@ -2,13 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from math import ceil
 from typing import Generic, TypeVar
 
 from ackdoctor.acker.acker import Acker, StreamManagerError
-from ackdoctor.acker.executors import BoltCollector, Reason, SpoutExecutor, SpoutResult, make_collector
+from ackdoctor.acker.executors import (
+    BoltCollector,
+    Reason,
+    SpoutExecutor,
+    SpoutResult,
+    TupleInfo,
+    make_collector,
+)
 from ackdoctor.lab.component import Bolt, BoltInfo, Spout, SpoutInfo, Tup, WorkerDiedError
+from ackdoctor.lab.runtime import Inbox, Parcel, Runtime, TaskContext, draw_speed
 from ackdoctor.lab.topology import ACKER, DEFAULT_STREAM
-from ackdoctor.lab.worker import Inbox, Parcel, TaskContext, Worker, draw_speed
 from ackdoctor.model.acker import (
     AckAck,
     AckFail,
@@ -42,37 +50,46 @@ _STORM = Dialect(name="storm", language="java", title="Storm", words=(), roles=(
 class Executor(ABC):
     """One thread and its tasks."""
 
-    def __init__(self, worker: Worker, component: str, tasks: tuple[int, ...]) -> None:
+    def __init__(self, runtime: Runtime, component: str, tasks: tuple[int, ...]) -> None:
         self.component = component
         self.tasks = tasks
-        self.inbox = Inbox(worker.held, worker.random)
-        self.speed = draw_speed(worker.random)  # relative to other executors
+        self.inbox = Inbox(runtime.held, runtime.random)
+        self.speed = draw_speed(runtime.random)  # relative to other executors
         self.running: Iterator[float] | None = None  # the work in progress
-        self._worker = worker
+        self.down = False
+        self._runtime = runtime
 
     @abstractmethod
     def start(self) -> None:
         """Create the components and open them."""
 
     def ready(self) -> bool:
-        """Whether the queue has a message, and no task is executing."""
-        return self.running is None and self.inbox.ready()
+        """Whether there is a message or a call to process, once no task is executing."""
+        return self.inbox.ready()
 
     @abstractmethod
     def begin(self) -> Iterator[float]:
         """Run one step; yields the seconds that it takes."""
 
+    @abstractmethod
+    def stop(self) -> int:
+        """Forget everything, as the death of the worker does; return the size of the pending map."""
+
 
 class AckerThread(Executor):
     """The executor of an acker task: passes each message to the acker, and the answer to the spout."""
 
-    def __init__(self, worker: Worker, task: int, make: Callable[[], Acker]) -> None:
-        super().__init__(worker, ACKER, (task,))
+    def __init__(self, runtime: Runtime, task: int, make: Callable[[], Acker]) -> None:
+        super().__init__(runtime, ACKER, (task,))
         self._make = make
 
     def start(self) -> None:
         """Create an empty acker."""
         self.acker = self._make()
+
+    def stop(self) -> int:
+        """Drop the acker's entries; return their number."""
+        return len(self.acker)
 
     def begin(self) -> Iterator[float]:
         """Process one message; takes no time."""
@@ -85,8 +102,8 @@ class AckerThread(Executor):
         except StreamManagerError as error:
             raise WorkerDiedError(str(error)) from error
         if answer is not None:
-            self._worker.note(ACKER, task, _ANSWERED[answer.kind], root=answer.root)
-            self._worker.send(Parcel(task, answer.task, answer))
+            self._runtime.note(ACKER, task, _ANSWERED[answer.kind], root=answer.root)
+            self._runtime.send(Parcel(task, answer.task, answer))
         return iter(())
 
     def _trace_message(self, message: Message, parcel: Parcel) -> None:
@@ -94,13 +111,15 @@ class AckerThread(Executor):
 
         A trace has one pending map, so only the first acker's rotations are recorded.
         """
-        worker, (task,) = self._worker, self.tasks
-        if isinstance(message, Tick):
-            if task == worker.ackers[0]:
-                worker.note(ACKER, task, EventKind.ROTATED)
+        runtime, (task,) = self._runtime, self.tasks
+        if runtime.record is None:
             return
-        worker.note(
-            worker.assignment.components[parcel.sender],
+        if isinstance(message, Tick):
+            if task == runtime.ackers[0]:
+                runtime.note(ACKER, task, EventKind.ROTATED)
+            return
+        runtime.note(
+            runtime.assignment.components[parcel.sender],
             parcel.sender,
             _RECEIVED.get(type(message), EventKind.ACK),
             delivery=str(parcel.delivery or ""),
@@ -114,20 +133,25 @@ class _ComponentThread(Executor, Generic[C]):
     """The executor of a component's tasks."""
 
     def __init__(
-        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], C]
+        self, runtime: Runtime, component: str, tasks: tuple[int, ...], factory: Callable[[], C]
     ) -> None:
-        super().__init__(worker, component, tasks)
+        super().__init__(runtime, component, tasks)
         self.instances: dict[int, C] = {}
         self._factory = factory
         self._places: dict[int, TaskContext] = {}
 
     def _create(self) -> Iterator[tuple[C, TaskContext]]:
         """Create the components; yield each with its task, once the task has started."""
-        self._places = {task: TaskContext(self._worker, self.component, task) for task in self.tasks}
+        self._places = {task: TaskContext(self._runtime, self.component, task) for task in self.tasks}
         self.instances = {task: self._factory() for task in self.tasks}
         for task, place in self._places.items():
             place.emit_startup()
             yield self.instances[task], place
+
+    def stop(self) -> int:
+        """Drop the components."""
+        self.instances = {}
+        return 0
 
 
 class BoltThread(_ComponentThread[Bolt]):
@@ -135,16 +159,16 @@ class BoltThread(_ComponentThread[Bolt]):
 
     def start(self) -> None:
         """Create the components and prepare them."""
-        worker = self._worker
+        runtime = self._runtime
         collector = make_collector(
-            worker.profile,
-            ids=worker.new_ids(),
-            clock=worker.clock,
-            message_timeout_s=worker.topology.settings.message_timeout_secs,
+            runtime.profile,
+            ids=runtime.new_ids(),
+            clock=runtime.clock,
+            message_timeout_s=runtime.topology.settings.message_timeout_secs,
         )
         for bolt, place in self._create():
             bolt.prepare(place, _BoltOutput(place, collector))
-            if worker.record is not None:
+            if runtime.record is not None:
                 self._note_name(place, getattr(bolt, "component", bolt))  # a ShellBolt's is the author's
 
     def _note_name(self, place: TaskContext, component: object) -> None:
@@ -176,9 +200,9 @@ class _BoltOutput:
     def __init__(self, place: TaskContext, collector: BoltCollector) -> None:
         self._place = place
         self._collector = collector
-        worker = place.worker
+        runtime = place.runtime
         # without ackers, Storm 2.x returns from ack and fail at once
-        self._disabled = not worker.ackers and worker.profile.engine is Engine.JAVA
+        self._disabled = not runtime.ackers and runtime.profile.engine is Engine.JAVA
 
     def emit(
         self,
@@ -235,29 +259,41 @@ class SpoutThread(_ComponentThread[Spout]):
     """The executor of a spout's tasks: calls `nextTuple`, `ack` and `fail`."""
 
     def __init__(
-        self, worker: Worker, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
+        self, runtime: Runtime, component: str, tasks: tuple[int, ...], factory: Callable[[], Spout]
     ) -> None:
-        super().__init__(worker, component, tasks, factory)
+        super().__init__(runtime, component, tasks, factory)
         self.active = False
         self.awake = True  # False after a turn without emits, until the next event
         self.emits = 0
-        self._eagerness = worker.random.random()
+        self._due_ms = 0  # when a waiting spout is called again
+        self._eagerness = runtime.random.random()
 
     def start(self) -> None:
         """Create the components and the pending map, and open the components."""
-        worker, settings = self._worker, self._worker.topology.settings
+        runtime, settings = self._runtime, self._runtime.topology.settings
         self.executor = SpoutExecutor(
-            worker.profile,
+            runtime.profile,
             tasks=self.tasks,
-            ids=worker.new_ids(),
-            clock=worker.clock,
+            ids=runtime.new_ids(),
+            clock=runtime.clock,
             message_timeout_s=settings.message_timeout_secs,
-            ackers=len(worker.ackers),
+            ackers=len(runtime.ackers),
             max_spout_pending=settings.max_spout_pending,
         )
         self.active = False
         for spout, place in self._create():
             spout.open(place, _SpoutOutput(self, place))
+
+    def stop(self) -> int:
+        """Drop the components and the pending map; return its size."""
+        pending = len(self.executor)
+        super().stop()
+        self.active = False
+        return pending
+
+    def pending(self) -> dict[int, TupleInfo]:
+        """The pending map; empty while the executor is down."""
+        return {} if self.down else self.executor.pending()
 
     def activate(self) -> None:
         """Start calling `nextTuple`."""
@@ -275,14 +311,14 @@ class SpoutThread(_ComponentThread[Spout]):
 
     def ready(self) -> bool:
         """Whether the queue has an answer, or `nextTuple` may be called."""
-        return super().ready() or (self.running is None and self._may_emit())
+        return self._may_emit() or self.inbox.ready()
 
     def _may_emit(self) -> bool:
         return self.awake and self.active and self.executor.may_emit()
 
     def begin(self) -> Iterator[float]:
         """Process an answer or a tick, or call `nextTuple`."""
-        if self._may_emit() and (not self.inbox.ready() or self._worker.random.random() < self._eagerness):
+        if self._may_emit() and (not self.inbox.ready() or self._runtime.random.random() < self._eagerness):
             yield from self._next_tuples()
             return
         parcel = self.inbox.take()
@@ -298,10 +334,20 @@ class SpoutThread(_ComponentThread[Spout]):
 
     def _next_tuples(self) -> Iterator[float]:
         """Call `nextTuple` of each task; max.spout.pending is checked afterwards (SpoutExecutor.java:185@v2.8.8)."""
-        emits, now_ms = self.emits, self._worker.clock.now_ms()
+        emits, now_ms = self.emits, self._runtime.clock.now_ms()
         for spout in self.instances.values():
-            yield from spout.next_tuple() or ()
-        self.awake = self.emits > emits or self._worker.clock.now_ms() > now_ms
+            time = spout.next_tuple()
+            if isinstance(time, float):
+                self._wait(now_ms + max(1, ceil(time * 1000)))
+            else:
+                yield from time or ()
+        self.awake = self.emits > emits or self._runtime.clock.now_ms() > now_ms
+
+    def _wait(self, due_ms: int) -> None:
+        """Have `nextTuple` called at a time; an earlier call may come first, and returns the remaining time."""
+        if not self._runtime.clock.now_ms() < self._due_ms <= due_ms:
+            self._due_ms = due_ms
+            self._runtime.agenda.enter(due_ms, lambda: None)  # at every time of the agenda, all spouts awake
 
     def call_spout(self, result: SpoutResult) -> None:
         """Call the spout's ack or fail."""

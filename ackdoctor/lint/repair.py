@@ -46,6 +46,10 @@ def _key(finding: Finding) -> tuple[str, ...]:
     return finding.code, finding.site.path, finding.component, finding.handler
 
 
+def _amounts(report: Report) -> Counter[tuple[str, str]]:
+    return Counter((each.site.path, each.code) for each in report.findings)
+
+
 def all_rules(settings: Settings) -> Settings:
     """Return settings under which no finding of a default rule or a selected one is ignored."""
     return replace(
@@ -74,12 +78,13 @@ class Repairs:
         self.before: dict[str, bytes] = dict(text)
         self.after: dict[str, bytes] = {}  # the edited files
         self.refused: dict[str, str] = {}  # files that cannot be written, and why
-        self.fixed: Counter[tuple[str, str]] = Counter()  # by path and code
+        self.fixed: Counter[tuple[str, str]] = Counter()  # findings that are gone, by path and code
 
     def fix(self, report: Report, *, unsafe: bool) -> Report:
         """Apply all fixes that hold, unsafe ones only if asked for; return the report on the edited files."""
         rejected: set[tuple[object, ...]] = set()
         known: Report | None = None
+        before = _amounts(report)
         while self._runs > 0:
             offers = self._offers(report, rejected, lambda fix: unsafe or fix.safe)
             if not offers:
@@ -89,8 +94,8 @@ class Repairs:
             rejected |= {each.key for each in dropped}
             if accepted:
                 self._apply(accepted)
-                self.fixed.update((each.path, each.finding.code) for each in accepted)
                 known, report = self._everything(self.after), self._report(self.after)
+        self.fixed = before - _amounts(report)
         return report
 
     def offer(self, report: Report, *, safe: bool) -> Report:

@@ -197,9 +197,11 @@ class ComponentFacts:
     acks_early: Place | None = (
         None  # effects of the input happen after its ack (a flush by tick, count or thread)
     )
+    keeps: Place | None = None  # data of acked tuples stay in the memory of the bolt
     stateful: bool = False
     windowed: bool = False
     holds: bool = False  # keeps tuples un-acked after the handler returns
+    sleep: tuple[float, Place] | None = None  # the longest constant sleep of a handler, in seconds
     batch_size: int | None = None  # a bolt completes no tuple before it holds so many; a constant of its code
     on_fail: OnFail = OnFail.UNKNOWN
     on_fail_place: Place | None = None

@@ -1,6 +1,7 @@
 """Reports as text: a format is a function (Report, stream, Context) -> None.
 
-The output depends on the report and the sources only: it is sorted, and holds neither times nor absolute paths.
+The output depends on the report and the sources only: it is sorted, and holds neither times nor absolute paths.  Only
+an HTML page says when it was made.
 """
 
 import re

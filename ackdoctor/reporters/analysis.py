@@ -21,9 +21,9 @@ _MAX_LINES = 10
 _MAX_ROWS = 50  # of components, and of spouts
 _MAX_CAUSES = 3  # of deaths
 _WIDE = 96  # columns that a table with latencies takes
-_FIRST_CLOCK_MS = 946_684_800_000  # the year 2000: times before it are of a virtual clock
+FIRST_CLOCK_MS = 946_684_800_000  # the year 2000: times before it are of a virtual clock
 _SEVERITY_WIDTH = len("warning")
-_NEEDS_DEBUG = "a worker logs tuples only with topology.debug=true"
+NEEDS_DEBUG = "a worker logs tuples only with topology.debug=true"
 _ROWS_OF_JSON = (
     "completions",
     "latencies",
@@ -97,7 +97,7 @@ def verdict(report: Report, analysis: Analysis) -> str:
     rows = analysis.books
     text = trace_verdict(report, _about_trace(analysis))
     if rows.useless and rows.foreign and not rows.used and not rows.quarantined:
-        text = f"{text}: {_NEEDS_DEBUG}"
+        text = f"{text}: {NEEDS_DEBUG}"
     if not analysis.deaths:
         return text
     total = sum(one.times for one in analysis.deaths)
@@ -137,14 +137,19 @@ def about(report: Report, analysis: Analysis) -> Iterator[str]:
     """Yield the size of the input, and what weakens the verdict."""
     acker = f", judged as {analysis.acker} would have acked" if analysis.roots else ""
     yield f"{books(analysis)}, over {span(analysis.seconds)}{acker}"
-    if when := _when(analysis):
-        yield when
-    yield from caveats(report, analysis.tally, "could not be read", (*report.notes, *analysis.notes))
+    if times := when(analysis):
+        yield times
+    yield from doubts(report, analysis)
 
 
-def _when(analysis: Analysis) -> str:
+def doubts(report: Report, analysis: Analysis) -> Iterator[str]:
+    """Yield what weakens the verdict."""
+    return caveats(report, analysis.tally, "could not be read", (*report.notes, *analysis.notes))
+
+
+def when(analysis: Analysis) -> str:
     """`from 2026-11-21 20:22:07 to 20:22:17 UTC`; '' for a virtual clock."""
-    if analysis.begin_ms < _FIRST_CLOCK_MS:
+    if analysis.begin_ms < FIRST_CLOCK_MS:
         return ""
     begin, end = (
         datetime.fromtimestamp(ms // 1000, timezone.utc) for ms in (analysis.begin_ms, analysis.end_ms)
@@ -201,9 +206,10 @@ def _findings(findings: Sequence[Finding], context: Context) -> str:
 # ---- the tables ----
 
 
-def _completions(analysis: Analysis, context: Context, width: int) -> str:
+def completion_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
+    """Return a row for each component and stream."""
     rows = []
-    for row in analysis.completions[:_MAX_ROWS]:
+    for row in analysis.completions[:limit]:
         completed = row.delivered > row.never
         rows.append(
             {
@@ -220,9 +226,13 @@ def _completions(analysis: Analysis, context: Context, width: int) -> str:
                 "oldest open": _ms(row.oldest_ms) if row.never else "",
             }
         )
+    return rows
+
+
+def _completions(analysis: Analysis, context: Context, width: int) -> str:
     return block(
         "completions per delivery",
-        rows,
+        completion_rows(analysis, _MAX_ROWS),
         context,
         width,
         numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
@@ -231,12 +241,13 @@ def _completions(analysis: Analysis, context: Context, width: int) -> str:
     )
 
 
-def _roots(analysis: Analysis, context: Context, width: int) -> str:
+def root_rows(analysis: Analysis) -> list[dict[str, str]]:
+    """Return a row for each way in which roots ended."""
     examples = {
         (life.tree.verdict.value, life.tree.residue.value): str(life.tree.root)
         for life in reversed(analysis.lives)
     }
-    rows = [
+    return [
         {
             "roots": f"{kind.roots:,}",
             "ended": kind.verdict,
@@ -246,6 +257,10 @@ def _roots(analysis: Analysis, context: Context, width: int) -> str:
         }
         for kind in analysis.trees
     ]
+
+
+def _roots(analysis: Analysis, context: Context, width: int) -> str:
+    rows = root_rows(analysis)
     return block("roots", rows, context, width, numbers={"roots", "still pending"}, unfolded={"example"})
 
 
@@ -294,11 +309,10 @@ def _latencies(analysis: Analysis, context: Context, width: int) -> str:
     return block("complete latency", rows, context, width, numbers=numbers, total=len(analysis.latencies))
 
 
-def _ackers(analysis: Analysis, context: Context, width: int) -> str:
-    if len(analysis.ackers) < 2:  # noqa: PLR2004  # nothing to compare
-        return ""
+def acker_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
+    """Return a row for each acker."""
     roots = sum(row.roots for row in analysis.ackers) or 1
-    rows = [
+    return [
         {
             "acker": f"{printable(row.run)} {row.acker}".strip(),
             "roots": f"{row.roots:,}",
@@ -307,9 +321,15 @@ def _ackers(analysis: Analysis, context: Context, width: int) -> str:
             "at most": f"{row.high_water:,}",
             "left": f"{row.pending:,}",
         }
-        for row in analysis.ackers[:_MAX_LINES]
+        for row in analysis.ackers[:limit]
     ]
+
+
+def _ackers(analysis: Analysis, context: Context, width: int) -> str:
     total = len(analysis.ackers)
+    if total < 2:  # noqa: PLR2004  # nothing to compare
+        return ""
+    rows = acker_rows(analysis, _MAX_LINES)
     numbers = {"roots", "share", "messages", "at most", "left"}
     return block(f"{total:,} ackers", rows, context, width, numbers=numbers, total=total)
 
@@ -332,12 +352,22 @@ def asides(analysis: Analysis) -> Iterator[str]:
         )
 
 
-def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
-    rows = [
-        {"rows": f"{row.rows:,}", "reason": printable(row.reason), "file": printable(row.file)}
-        for row in analysis.quarantine[:_MAX_LINES]
+def quarantine_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
+    """Return a row for each file and reason; `sample` is one of its rows."""
+    return [
+        {
+            "rows": f"{row.rows:,}",
+            "reason": printable(row.reason),
+            "file": printable(row.file),
+            "sample": printable(row.sample),
+        }
+        for row in analysis.quarantine[:limit]
     ]
-    return block("quarantine", rows, context, width, numbers={"rows"}, total=len(analysis.quarantine))
+
+
+def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
+    rows, total = quarantine_rows(analysis, _MAX_LINES), len(analysis.quarantine)
+    return block("quarantine", rows, context, width, numbers={"rows"}, dropped={"sample"}, total=total)
 
 
 def _ms(ms: float) -> str:

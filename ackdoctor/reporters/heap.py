@@ -429,7 +429,9 @@ def growth_verdict(report: Report, grown: Growth) -> str:
             )
     text = _verdict(report, volume)
     unexplained = _unexplained(grown)
-    return f"{text}, but {unexplained}" if unexplained and text.startswith("OK") else text
+    if unexplained and text.startswith("OK"):
+        return f"INCOMPLETE: {unexplained}"
+    return text
 
 
 def _acking(grown: Growth) -> str:
@@ -456,8 +458,8 @@ def _unexplained(grown: Growth) -> str:
         return ""
     entries, waiting = grown.unexplained
     return (
-        f"the ackers hold {entries:,} entries, and this worker's spouts wait for {waiting:,} messages: the other entries are "
-        "orphans, or belong to spouts in other workers; ackdoctor heap dump distinguishes them"
+        f"the ackers hold {entries:,} entries, and this worker's spouts wait for {waiting:,} messages; the other entries are "
+        "orphans, or belong to spouts in other workers: ackdoctor heap dump distinguishes them"
     )
 
 

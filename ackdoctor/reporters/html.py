@@ -1,78 +1,172 @@
-"""The HTML page of `ackdoctor analyze`: one file that loads nothing, so that it can be mailed and kept.
+"""What all HTML pages share: the template's environment, the head, the box "Do this", tables and the glossary.
 
-The template escapes every value. Charts are inline SVG, or boxes placed in per cent.
+A page is one file that loads nothing and runs no script, so that it can be mailed and kept.  The templates escape every value.
 """
 
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
-from math import log10
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
+from functools import cache
 from pathlib import Path
-from typing import TextIO
+from typing import NamedTuple, TextIO
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ackdoctor import __version__
-from ackdoctor.model.finding import Finding, PathWitness, Report
-from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.reporters import counted, printable
-from ackdoctor.reporters.analysis import about, asides, books, culprits_of, forecast, meaning, verdict
-from ackdoctor.reporters.promise import Promise
+from ackdoctor.model.finding import Unreadable
+from ackdoctor.reporters import printable
 from ackdoctor.reporters.tables import span
-from ackdoctor.reporters.terminal import finding_place, worst_first
-from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
+from ackdoctor.rulebook import RULE_URL, rule_name
+from ackdoctor.rulebook.glossary import glossary
 
-_MAX_FINDINGS = 50
-_OPEN_FINDINGS = 5  # the curve should be visible without much scrolling
-_MAX_LEFT = 6  # lines about what a finding left behind
-_MAX_ROWS = 100  # of components, and of latencies
-_MIN_POINTS = 3  # of the curve
-_WIDTH, _HEIGHT = 1000, 100  # of the curve's box
-_TIME_LABELS = 6
-_TOPS = (4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 80, 100)  # of a value axis with four lines
-_LABEL_WIDTH = 1 / 9  # of a label of a timeline, in widths of the timeline
-_MIN_FIT = 0.9  # R2 below which a trend is not drawn
-_MARKS = {
-    "init": "k-init",
-    "ack": "k-ack",
-    "fail": "k-fail",
-    "received": "k-link",
-    "emitted": "k-link",
-    "spout hears ack": "k-heard",
-    "spout hears fail": "k-lost",
-    "spout times out": "k-lost",
-}
+MAX_ROWS = 100  # of a table, or of a list
+_MAX_INPUTS = 5
+_MAX_STEPS = 7  # of the box: a list that is read
+_CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 
 
-def page(report: Report, analysis: Analysis, stream: TextIO, promise: Promise | None = None) -> None:
-    """Write the whole page; it depends on nothing but the arguments."""
-    word, _, rest = verdict(report, analysis).partition(": ")
-    template = environment().get_template("analysis.html.jinja")
-    parts = template.generate(
-        version=__version__,
-        word=word,
-        rest=rest,
-        about=[*about(report, analysis), *(promise.lines() if promise is not None else ())],
-        analysis=analysis,
-        tiles=_tiles(analysis),
-        findings=[_finding(finding) for finding in worst_first(report.findings)[:_MAX_FINDINGS]],
-        open_findings=_OPEN_FINDINGS,
-        more_findings=len(report.findings) - _MAX_FINDINGS,
-        total_findings=len(report.findings),
-        curve=_curve(analysis.tally.growth, analysis.forecast),
-        forecast=forecast(analysis),
-        max_rows=_MAX_ROWS,
-        latencies=_latencies(analysis),
-        trees=[(f"{t.roots:,}", t.verdict, f"{t.left:,}", meaning(t, analysis)) for t in analysis.trees],
-        asides=list(asides(analysis)),
-        lives=[_life(life) for life in analysis.lives],
-        acked_roots=sum(row.roots for row in analysis.ackers) or 1,
-        books=books(analysis),
-        unreadable=report.unreadable,
+class Step(NamedTuple):
+    """An item of the box "Do this": what to do and where, and why.
+
+    `sure` is false if the fault needs a condition that the reader must check.  `target` is the id of the evidence on the page.
+    """
+
+    action: str
+    place: str = ""
+    why: str = ""
+    code: str = ""
+    sure: bool = True
+    target: str = ""
+    command: str = ""
+
+
+class Table(NamedTuple):
+    """A table, without columns that are empty; each head has whether its column is of numbers.  `more` rows are left out."""
+
+    caption: str
+    heads: tuple[tuple[str, bool], ...]
+    rows: tuple[tuple[str, ...], ...]
+    more: int
+
+
+def table(
+    caption: str, rows: Sequence[Mapping[str, str]], *, numbers: Collection[str] = (), total: int = 0
+) -> Table:
+    """Return the first rows as a table; `total` is the number of rows if these are not all."""
+    shown = rows[:MAX_ROWS]
+    heads = [head for head in (shown[0] if shown else ()) if any(row[head] for row in shown)]
+    return Table(
+        caption,
+        tuple((head, head in numbers) for head in heads),
+        tuple(tuple(row[head] for head in heads) for row in shown),
+        max(total, len(rows)) - len(shown),
     )
-    stream.writelines(parts)
 
 
-def environment() -> Environment:
+class Piece(NamedTuple):
+    """A part of a text: plain, between back quotes, or a word with its meaning and the id of its explanation."""
+
+    text: str
+    code: bool = False
+    key: str = ""
+    meaning: str = ""
+
+
+class Words:
+    """The words of the glossary that a page uses, by the ids of their explanations."""
+
+    def __init__(self) -> None:
+        self.used: dict[str, tuple[str, str]] = {}
+
+    def labels(self, text: str) -> Iterator[Piece]:
+        """Yield the parts of a text; each use of a word is explained."""
+        at = 0
+        for match in _pattern().finditer(text):
+            if at < match.start():
+                yield Piece(text[at : match.start()])
+            yield Piece(match[0].strip("`"), code=True) if match[0].startswith("`") else self._word(match[0])
+            at = match.end()
+        if at < len(text):
+            yield Piece(text[at:])
+
+    def prose(self, text: str) -> Iterator[Piece]:
+        """Yield the parts of a text; only the first use of a word on the page is explained."""
+        known = set(self.used)
+        for piece in self.labels(text):
+            yield Piece(piece.text) if piece.key in known else piece
+            known.add(piece.key or "-")
+
+    def _word(self, form: str) -> Piece:
+        word = _singular(form.lower())
+        key = f"word-{word.replace(' ', '-')}"
+        self.used[key] = (word, glossary()[word])
+        return Piece(form, key=key, meaning=glossary()[word])
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    forms = sorted({form for word in glossary() for form in (word, _plural(word))}, key=len, reverse=True)
+    return re.compile(
+        rf"`[^`]+`|(?<![\w./-])(?:{'|'.join(map(re.escape, forms))})(?![\w(/-]|\.\w)", re.IGNORECASE
+    )
+
+
+def _plural(word: str) -> str:
+    return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
+
+
+def _singular(form: str) -> str:
+    return next(word for word in glossary() if form in {word, _plural(word)})
+
+
+def write(
+    template: str,
+    stream: TextIO,
+    *,
+    command: str,
+    inputs: Sequence[str],
+    made: datetime,
+    about: Sequence[tuple[str, str]],
+    steps: Sequence[Step],
+    nothing: str,
+    unreadable: Sequence[Unreadable],
+    **parts: object,
+) -> None:
+    """Render a page; `about` are the rows of its head besides the inputs and the time when it was made.
+
+    `nothing` is the sentence in place of the steps if there are none, '' if it would be untrue.
+    """
+    names = [_CREDENTIALS.sub("", name) for name in inputs]
+    head = [
+        ("inputs", _list(names[:_MAX_INPUTS], len(names))),
+        *about,
+        ("made", f"{made:%Y-%m-%d %H:%M:%S %Z} by ackdoctor {__version__}"),
+    ]
+    stream.writelines(
+        _environment()
+        .get_template(template)
+        .generate(
+            command=command,
+            subject=_list(names[:1], len(names)),
+            head=head,
+            steps=steps[:_MAX_STEPS],
+            nothing=nothing,
+            more_steps=len(steps[_MAX_STEPS:]),
+            unreadable=unreadable[:MAX_ROWS],
+            more_unreadable=len(unreadable[MAX_ROWS:]),
+            words=Words(),
+            **parts,
+        )
+    )
+
+
+def _list(names: Sequence[str], total: int) -> str:
+    more = total - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+@cache
+def _environment() -> Environment:
     """Return what renders our templates: every value is escaped, a missing one is an error."""
     made = Environment(
         loader=FileSystemLoader(Path(__file__).parent),
@@ -82,175 +176,16 @@ def environment() -> Environment:
         lstrip_blocks=True,
         finalize=_visible,
     )
-    made.filters.update(thousands="{:,}".format, percent="{:.2%}".format, ms=lambda ms: span(ms / 1000))
+    made.filters.update(
+        thousands="{:,}".format,
+        percent="{:.2%}".format,
+        ms=lambda ms: span(ms / 1000),
+        rule_url=lambda code: RULE_URL.format(code=code, name=rule_name(code)),
+        rule_name=rule_name,
+    )
     return made
 
 
 def _visible(value: object) -> object:
     """Replace control characters, and characters that turn the direction of reading, in text from an input."""
     return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
-
-
-def _tiles(analysis: Analysis) -> Iterator[tuple[int, str]]:
-    tally = analysis.tally
-    if analysis.roots:
-        yield analysis.roots, "roots begun"
-        yield tally.completed, "trees the acker completed"
-        yield tally.pending, "entries pending at the end"
-        yield tally.high_water, "pending at most"
-    if deliveries := sum(row.delivered for row in analysis.completions):
-        yield deliveries, "deliveries"
-        yield sum(row.never for row in analysis.completions), "never completed"
-        yield sum(row.more for row in analysis.completions), "completed more than once"
-
-
-def _finding(finding: Finding) -> dict[str, object]:
-    left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MAX_LEFT]
-    return {
-        "severity": finding.severity.word,
-        "rule": f"{finding.code} {finding.name}",
-        "place": finding_place(finding),
-        "who": ".".join(filter(None, (finding.component, finding.handler))),
-        "seen": finding.seen,
-        "message": finding.message,
-        "items": (*left, *([f"help: {finding.help}"] if finding.help else [])),
-    }
-
-
-# ---- pending roots over time ----
-
-
-def _curve(points: Sequence[GrowthPoint], trend: Forecast | None) -> dict[str, object] | None:
-    """Return the paths, ticks and labels of the growth curve; None for too few points."""
-    if len(points) < _MIN_POINTS:
-        return None
-    begin = points[0].time_ms
-    length = max(1, points[-1].time_ms - begin)
-    top = _axis_top(max(1, *(point.pending for point in points)))
-    xs = [(point.time_ms - begin) / length * _WIDTH for point in points]
-    edges = [0.0, *((a + b) / 2 for a, b in pairwise(xs)), float(_WIDTH)]
-    orphans = [point.orphans for point in points]
-    ticks = [top * share / 4 for share in (4, 3, 2, 1, 0)]
-    return {
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "pending": _steps(xs, [point.pending for point in points], top),
-        "orphans": _steps(xs, orphans, top) if any(orphans) else "",
-        "trend": _trend(points, trend, top),
-        "ticks": [f"{tick:,.0f}" if tick == int(tick) else f"{tick:,.1f}" for tick in ticks],
-        "times": [length * n / (_TIME_LABELS - 1) for n in range(_TIME_LABELS)],
-        "slots": [
-            (left, right - left, point.time_ms - begin, point)
-            for point, left, right in zip(points, edges, edges[1:], strict=False)
-        ],
-    }
-
-
-def _steps(xs: Sequence[float], sizes: Sequence[int], top: int) -> str:
-    """Return the SVG path of a step curve."""
-    steps = [f"M{xs[0]:.1f},{_y(sizes[0], top):.2f}"]
-    steps += [f"H{x:.1f}V{_y(size, top):.2f}" for x, size in zip(xs[1:], sizes[1:], strict=True)]
-    return "".join(steps)
-
-
-def _trend(points: Sequence[GrowthPoint], trend: Forecast | None, top: int) -> tuple[float, float] | None:
-    """Return the heights at which the fitted line begins and ends; None if no line fits."""
-    if trend is None or trend.fit < _MIN_FIT:
-        return None
-    mean_s = sum(point.time_ms for point in points) / len(points) / 1000
-    mean = sum(point.pending for point in points) / len(points)
-    first, last = (
-        mean + trend.per_second * (point.time_ms / 1000 - mean_s) for point in (points[0], points[-1])
-    )
-    return _y(min(max(first, 0), top), top), _y(min(max(last, 0), top), top)
-
-
-def _y(size: float, top: int) -> float:
-    return _HEIGHT - size / top * _HEIGHT
-
-
-def _axis_top(size: int) -> int:
-    """Return the next number that four grid lines divide well."""
-    tenth: int = 10 ** max(0, len(str(size)) - 2)
-    return next(top for n in _TOPS if (top := n * tenth) >= size)
-
-
-# ---- latencies ----
-
-
-def _latencies(analysis: Analysis) -> dict[str, object] | None:
-    """Return a row per spout and per component, with each time placed on one logarithmic axis."""
-    rows: list[tuple[str, str, Latency | Completions]] = [
-        (f"{row.spout}, complete", counted(row.roots, "root"), row) for row in analysis.latencies
-    ]
-    rows += [
-        (
-            f"{row.component}{f' ({row.stream})' if row.stream not in {'', 'default'} else ''}, process",
-            counted(row.delivered - row.never, "tuple"),
-            row,
-        )
-        for row in analysis.completions
-        if row.delivered > row.never
-    ]
-    if not rows:
-        return None
-    shown = [
-        (name, of, (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms)) for name, of, row in rows[:_MAX_ROWS]
-    ]
-    measured = [ms for *_, times in shown for ms in times if ms > 0]
-    if not measured:
-        return {"total": len(rows), "rows": [(*row, ()) for row in shown], "axis": ()}
-    low, high = log10(min(measured)) - 0.1, log10(max(measured)) + 0.1
-
-    def along(ms: float) -> float:
-        return 0.02 if ms <= 0 else 0.02 + 0.96 * (log10(ms) - low) / (high - low)
-
-    return {
-        "total": len(rows),
-        "rows": [(*row, [along(ms) for ms in row[-1]]) for row in shown],
-        "axis": [10 ** (low + (high - low) * n / 3) for n in range(4)],
-    }
-
-
-# ---- the timeline of a root ----
-
-
-def _life(life: Life) -> dict[str, object]:
-    """Return the lanes, times and rows of a root; repeated acks of a delivery are marked."""
-    tree, entry, rows = life.tree, life.tree.entry, life.rows
-    lanes: dict[str, list[tuple[str, float, str]]] = {}  # CSS class, place and tooltip of each mark
-    times: list[tuple[float, str]] = []  # place and text of each label
-    steps: list[tuple[str, LifeRow, str]] = []  # time, row, and the XOR of all values up to it
-    acked: set[tuple[str, int, str]] = set()
-    xor = 0
-    for number, row in enumerate(rows):
-        place, after = (number + 0.5) / len(rows), f"+{span((row.time_ms - rows[0].time_ms) / 1000)}"
-        delivery = (row.component, row.task, row.delivery)
-        again = row.what == "ack" and delivery in acked
-        if row.what == "ack" and row.delivery:
-            acked.add(delivery)
-        tooltip = f"{row.what}{', again' if again else ''} {after} {row.site}".strip()
-        css = _MARKS.get(row.what, "k-link") + (" k-again" if again else "")
-        lanes.setdefault(f"{row.component}[{row.task}]", []).append((css, place, tooltip))
-        changed = number == 0 or row.time_ms != rows[number - 1].time_ms
-        if changed and (not times or place - times[-1][0] >= _LABEL_WIDTH):  # labels do not overlap
-            times.append((place, after))
-        held = ""
-        if row.what in {"init", "ack"}:
-            xor ^= row.value
-            held = str(xor)
-        elif row.what in {"spout hears ack", "spout hears fail"}:
-            xor = 0
-        steps.append((after, row, held))
-    return {
-        "root": tree.root,
-        "verdict": tree.verdict.value,
-        "entry": "" if entry is None else "orphan" if entry.task is None else "tracked",
-        "value": "" if entry is None or entry.value is None else str(entry.value),
-        "age": span(entry.age_ms / 1000) if entry is not None else "",
-        "who": culprits_of(tree),
-        "lanes": list(lanes.items()),
-        "times": times,
-        "rows": steps,
-        "more": life.more,
-    }

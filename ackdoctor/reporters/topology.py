@@ -243,9 +243,9 @@ def _list(title: str, texts: Iterable[str], width: int) -> str:
     return "".join(f"{line}\n" for line in (title, *lines)) if lines else ""
 
 
-def _settings(judged: Judged, context: Context, width: int) -> str:
-    settings = judged.topology.settings
-    rows = [
+def setting_rows(judged: Judged) -> list[dict[str, str]]:
+    """Return a row for each setting of the framework, and for each that shows a fault."""
+    return [
         {
             "setting": printable(setting.key),
             "value": shown(setting.value),
@@ -253,9 +253,13 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
             "from": printable(str(setting.place)),
             "effect": "" if setting.effective else printable(f"none: {setting.why}"),
         }
-        for setting in settings
-        if about_storm(setting)
+        for setting in judged.topology.settings
+        if _about_storm(setting)
     ]
+
+
+def _settings(judged: Judged, context: Context, width: int) -> str:
+    rows = setting_rows(judged)
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
     whole = max((len(row["from"]) for row in rows), default=0) <= width // 3  # so that a path can be copied
     return block(
@@ -265,11 +269,11 @@ def _settings(judged: Judged, context: Context, width: int) -> str:
         width,
         unfolded={"from"} if whole else (),
         dropped=dropped,
-        total=len(settings),
+        total=len(judged.topology.settings),
     )
 
 
-def about_storm(setting: Setting) -> bool:
+def _about_storm(setting: Setting) -> bool:
     """Return whether a setting is the framework's, not one that the components read, or shows a fault."""
     framework = setting.key.startswith("topology.") or "." not in setting.key
     return framework or not setting.effective or isinstance(setting.value, Gap)
@@ -390,6 +394,7 @@ def component_facts(node: Node, facts: ComponentFacts | None) -> dict[str, objec
     plain |= {} if facts.auto_ack is None else {"auto_ack": facts.auto_ack}
     plain |= {} if facts.completes is None else {"acks": facts.completes}
     plain |= {"acks_before_effect": str(facts.acks_early)} if facts.acks_early else {}
+    plain |= {"keeps_in_memory": str(facts.keeps)} if facts.keeps else {}
     switches = {"stateful": facts.stateful, "windowed": facts.windowed, "holds": facts.holds}
     return plain | {name: True for name, value in switches.items() if value}
 

@@ -1,57 +1,160 @@
-"""The HTML page of `ackdoctor topology`: one file that loads nothing.  The drawing is the terminal's layout as SVG."""
+"""The HTML page of `ackdoctor topology`.  The drawing is the terminal's layout as SVG."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import TextIO
 
-from ackdoctor import __version__
-from ackdoctor.model.finding import Report
-from ackdoctor.model.topology import Judged
+from ackdoctor.model.finding import Confidence, Finding, Report
+from ackdoctor.model.topology import Judged, Place, Reason, Word
 from ackdoctor.reporters import counted
-from ackdoctor.reporters.html import environment
+from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
 from ackdoctor.reporters.layout import Box, Layout, Link, arrange, points
 from ackdoctor.reporters.topology import (
-    about_storm,
     branch_of,
     code_of,
     component_facts,
     defects_of,
     guarantee,
     sentences,
-    shown,
+    setting_rows,
+)
+from ackdoctor.rulebook import (
+    ACKERS_ZERO,
+    SPOUT_EMIT_WITHOUT_ID,
+    SPOUT_WITHOUT_REPLAY,
+    TIMEOUTS_DISABLED,
+    UNANCHORED_EMIT,
 )
 
 _COLUMN, _ROW = 8.0, 19.0  # pixels of a cell of the layout
 _WIDE = 130  # columns of the page on a desk
 _NARROW = (42, 58, 74)  # on a phone, the first that has room
-_STYLES = {"at-most-once": "INCOMPLETE", "unknown": "INCOMPLETE"}
+_RULES: Mapping[str, str] = {  # the rule about a fact, if its message is not the reason's
+    "ackers-zero": ACKERS_ZERO,
+    "spout-no-ids": SPOUT_EMIT_WITHOUT_ID,
+    "spout-no-replay": SPOUT_WITHOUT_REPLAY,
+    "timeouts-off": TIMEOUTS_DISABLED,
+    "unanchored-emit": UNANCHORED_EMIT,
+}
+_ACTIONS: Mapping[str, str] = {  # of facts about which lint has no finding
+    "bolt-acks-before-effect": "ack each tuple after its effect",
+    "bounded-retry": "after the last attempt, move the message to a dead letter instead of dropping it",
+    "source-acked-on-delivery": "let the source forget a message in the spout's `ack`, not when the spout takes it",
+    "spout-no-replay": "emit the message again in `fail`, unless its loss is meant",
+    "component-not-found": "name the file or directory with its code on the command line",
+    "file-does-not-parse": "repair the file and run the command again",
+}
+_UNADVISED = "change this, unless it is meant"
+_UNDECIDED = "decide this in a file that the command reads: the guarantee depends on it"
 
 
-def page(report: Report, stream: TextIO) -> None:
-    """Write the whole page; it depends on nothing but the argument."""
-    template = environment().get_template("topology.html.jinja")
-    topologies = [_topology(judged, number) for number, judged in enumerate(report.topologies)]
-    stream.writelines(
-        template.generate(
-            version=__version__,
-            count=counted(len(topologies), "topology").replace("topologys", "topologies"),
-            topologies=topologies,
-            unreadable=report.unreadable,
-        )
+def page(report: Report, stream: TextIO, *, inputs: Sequence[str], made: datetime) -> None:
+    """Write the whole page; it depends on nothing but the arguments."""
+    advice = _Advice(report.findings)
+    steps: dict[tuple[str, str], Step] = {}
+    numbered = list(enumerate(report.topologies[:MAX_ROWS]))
+    for number, judged in sorted(numbered, key=lambda item: _weakness(item[1])):
+        for step in _steps(judged, f"t{number}", advice):
+            steps.setdefault((step.action, step.place), step)
+    topologies = [_topology(judged, number, advice) for number, judged in numbered]
+    only = topologies[0]["name"] if len(topologies) == 1 else counted(len(report.topologies), "topology")
+    write(
+        "topology.html.jinja",
+        stream,
+        command="topology",
+        inputs=inputs,
+        made=made,
+        about=[("files", f"{counted(len(report.files), 'file')}, as they were when this page was made")],
+        steps=list(steps.values()),
+        nothing="" if report.unreadable else "Nothing in these files weakens the guarantee.",
+        unreadable=report.unreadable,
+        only=only,
+        topologies=topologies,
+        more_topologies=len(report.topologies) - len(topologies),
     )
 
 
-def _topology(judged: Judged, number: int) -> dict[str, object]:
+def _weakness(judged: Judged) -> tuple[int, int]:
+    return judged.verdict.lower.rank, judged.verdict.upper.rank
+
+
+# ---- what to do first ----
+
+
+class _Advice:
+    """The findings of lint about the same faults, which have the help."""
+
+    def __init__(self, findings: Sequence[Finding]) -> None:
+        self._by_message = {(_place(each), each.message): each for each in findings}
+        self._by_rule = {(_place(each), each.code): each for each in findings}
+
+    def about(self, place: Place, why: str, fact: str = "") -> Finding | None:
+        """Return the finding about a reason or a defect; None if lint reports none there."""
+        return self._by_message.get((place, why)) or self._by_rule.get((place, _RULES.get(fact, "")))
+
+    def rule(self, reason: Reason) -> str:
+        """Return the code of the rule about a reason; '' if there is none."""
+        finding = self.about(reason.place, reason.why, reason.fact)
+        return finding.code if finding is not None else _RULES.get(reason.fact, "")
+
+
+def _place(finding: Finding) -> Place:
+    return Place(finding.site.path, finding.site.span.line)
+
+
+def _steps(judged: Judged, key: str, advice: _Advice) -> Iterator[Step]:
+    """Yield what to do for one topology: its reasons, what the files do not decide, and the defects."""
+    name = judged.topology.name
+    reasons = list(enumerate(judged.verdict.reasons, start=1))
+    for number, reason in (item for item in reasons if item[1].sure):
+        yield _step_of_reason(reason, name, f"{key}-r{number}", advice)
+    for gap in judged.verdict.gaps:
+        yield Step(action=_UNDECIDED, place=str(gap.place), why=f"{name}: {gap.why}", target=f"{key}-gaps")
+    for number, reason in (item for item in reasons if not item[1].sure):
+        yield _step_of_reason(reason, name, f"{key}-r{number}", advice)
+    for defect in defects_of(judged):
+        finding = advice.about(defect.place, defect.why)
+        if finding is not None and finding.help and defect.sure != "information":
+            yield Step(
+                action=finding.help,
+                place=str(defect.place),
+                why=f"{name}: {defect.why}",
+                code=finding.code,
+                sure=finding.confidence is Confidence.MUST,
+                target=f"{key}-defects",
+            )
+
+
+def _step_of_reason(reason: Reason, name: str, target: str, advice: _Advice) -> Step:
+    finding = advice.about(reason.place, reason.why, reason.fact)
+    help_text = finding.help if finding is not None else ""
+    return Step(
+        action=help_text or _ACTIONS.get(reason.fact, _UNADVISED),
+        place=str(reason.place),
+        why=f"{name}{f', {reason.component}' if reason.component else ''}: {reason.why}",
+        code=advice.rule(reason),
+        sure=reason.sure,
+        target=target,
+    )
+
+
+# ---- one topology ----
+
+
+def _topology(judged: Judged, number: int, advice: _Advice) -> dict[str, object]:
     topology, verdict = judged.topology, judged.verdict
     wide = arrange(judged, _WIDE)
     narrow = next((layout for width in _NARROW if (layout := arrange(judged, width))), wide)
-    settings = [setting for setting in topology.settings if about_storm(setting)]
+    gaps = list(dict.fromkeys((*verdict.gaps, *topology.gaps)))
+    good = verdict.lower is verdict.upper and verdict.lower is not Word.AT_MOST_ONCE
     return {
         "key": f"t{number}",
         "name": topology.name,
-        "style": _STYLES.get(verdict.word, ""),
+        "style": "good" if good else "warn",
         "guarantee": guarantee(verdict),
         "sentences": sentences(judged)[1:],
-        "about": [topology.kind, topology.framework, str(topology.place)],
+        "about": list(filter(None, dict.fromkeys((topology.kind, topology.framework, str(topology.place))))),
+        "place": str(topology.place),
         "branch": branch_of(judged),
         "boundary": verdict.boundary,
         "drawings": [
@@ -59,41 +162,51 @@ def _topology(judged: Judged, number: int) -> dict[str, object]:
             for css, layout in (("wide", wide), ("narrow", narrow))
             if layout is not None
         ],
-        "reasons": [
-            (each.fact, str(each.place), each.component, each.sure, each.why) for each in verdict.reasons
-        ],
-        "gaps": [(str(gap.place), gap.why) for gap in dict.fromkeys((*verdict.gaps, *topology.gaps))],
-        "components": [
-            (
-                node.id,
-                node.role,
-                node.cls,
-                "" if node.parallelism is None else node.parallelism,
-                str(code_of(node, judged.facts.get(node.id))),
-                ", ".join(
-                    f"{name}: {_fact(value)}"
-                    for name, value in component_facts(node, judged.facts.get(node.id)).items()
-                ),
-            )
-            for node in topology.nodes
-        ],
-        "edges": [
-            (edge.source, edge.target, edge.stream, edge.grouping or "?", str(edge.place))
-            for edge in topology.edges
-        ],
-        "settings": [
-            (
-                setting.key,
-                shown(setting.value),
-                setting.component or "topology",
-                str(setting.place),
-                "" if setting.effective else f"none: {setting.why}",
-            )
-            for setting in settings
-        ],
-        "more_settings": len(topology.settings) - len(settings),
-        "defects": [(each.kind, each.sure, str(each.place), each.why) for each in defects_of(judged)],
+        "reasons": [(each, str(each.place), advice.rule(each)) for each in verdict.reasons[:MAX_ROWS]],
+        "more_reasons": len(verdict.reasons) - MAX_ROWS,
+        "gaps": [(str(gap.place), gap.why) for gap in gaps[:MAX_ROWS]],
+        "more_gaps": len(gaps) - MAX_ROWS,
+        "tables": _tables(judged),
+        "more_settings": len(topology.settings) - len(setting_rows(judged)),
         "notes": verdict.notes,
+    }
+
+
+def _tables(judged: Judged) -> dict[str, Table]:
+    topology = judged.topology
+    defects = [
+        {"defect": each.kind, "sure": each.sure, "place": str(each.place), "why": each.why}
+        for each in defects_of(judged)
+    ]
+    components = [
+        {
+            "id": node.id,
+            "role": node.role,
+            "class": node.cls,
+            "parallelism": "" if node.parallelism is None else f"{node.parallelism:,}",
+            "code": str(code_of(node, judged.facts.get(node.id))),
+            "what its code shows": ", ".join(
+                f"{name.replace('_', ' ')}: {_fact(value)}"
+                for name, value in component_facts(node, judged.facts.get(node.id)).items()
+            ),
+        }
+        for node in topology.nodes[:MAX_ROWS]
+    ]
+    streams = [
+        {
+            "from": edge.source,
+            "to": edge.target,
+            "stream": edge.stream,
+            "grouping": edge.grouping or "?",
+            "place": str(edge.place),
+        }
+        for edge in topology.edges[:MAX_ROWS]
+    ]
+    return {
+        "defects": table("Defects of the configuration", defects),
+        "settings": table("Settings", setting_rows(judged)),
+        "components": table("Components", components, numbers={"parallelism"}, total=len(topology.nodes)),
+        "streams": table("Streams", streams, total=len(topology.edges)),
     }
 
 
@@ -140,8 +253,9 @@ def _line(link: Link, layout: Layout, judged: Judged) -> dict[str, object]:
     last_x, last_y = corners[-1]
     corners[-1] = (last_x, last_y + (link.lower.height if link.lower.rail else 0.6))
     marks = sorted(_marks(link, layout)) if link.unsafe else []
+    sure = any(judged.verdict.reasons[mark - 1].sure for mark in marks)
     return {
-        "css": "unsafe" if link.unsafe else "safe",
+        "css": ("unsafe" if sure else "doubt") if link.unsafe else "safe",
         "arrow": not link.lower.rail,
         "path": "M" + "L".join(f"{x * _COLUMN:.1f},{y * _ROW:.1f}" for x, y in corners),
         "marks": marks,

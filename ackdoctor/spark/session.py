@@ -105,6 +105,17 @@ def session(
     return made
 
 
+def tasks(spark: SparkSession) -> tuple[int, int]:
+    """Return how many tasks of the running stages are finished, and how many there are; (0, 0) without a stage."""
+    try:
+        tracker = spark.sparkContext.statusTracker()
+        found = [tracker.getStageInfo(number) for number in tracker.getActiveStageIds()]
+    except (Py4JError, PySparkException, OSError):  # the JVM ended meanwhile, which the analysis reports
+        return 0, 0
+    stages = [stage for stage in found if stage is not None]
+    return sum(stage.numCompletedTasks for stage in stages), sum(stage.numTasks for stage in stages)
+
+
 def _settings_for(master: str, input_bytes: int) -> dict[str, str]:
     """Return what depends on the size of the input, on one machine."""
     if not master.startswith("local"):

@@ -1,7 +1,7 @@
 """What the wiring says about findings in the code of components.
 
 A finding becomes an info, with the reason, if every topology of the run that uses the class agrees that it costs nothing.
-A topology whose files leave something open changes no finding.
+A topology whose files leave something open changes no finding; if one cannot be read at all, none changes any.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -45,7 +45,8 @@ class _Use(NamedTuple):
 
 def adjust(findings: Iterable[Finding], judged: Iterable[Judged]) -> tuple[Finding, ...]:
     """Return the findings with what the wiring says about them; the order stays."""
-    uses = _uses(judged)
+    known = tuple(judged)
+    uses = _uses(known) if all(each.topology.nodes for each in known) else {}
     if not uses:
         return tuple(findings)
     return tuple(_adjusted(finding, uses.get(_key(finding), ())) for finding in findings)

@@ -1,7 +1,7 @@
 """Calls of the abstract interpreter: code of the project is executed, calls of other code are logged."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 from ackdoctor.flow.symbols import SymbolTable
@@ -14,12 +14,16 @@ from ackdoctor.topology import library_calls
 from ackdoctor.topology.evaluator import Evaluator
 from ackdoctor.topology.library_calls import MISSING, new_dict, new_list
 from ackdoctor.topology.loops import MAX_ITERATIONS
-from ackdoctor.topology.objects import Code, Data, Invocation, Library, Obj, Ref, Scope, Text, shown
+from ackdoctor.topology.objects import FOREVER, Code, Data, Invocation, Library, Obj, Ref, Scope, Text, shown
 
 _MAX_DEPTH = 24  # of calls of the project's functions
 _MAX_ACTIVE = 2  # calls of one function inside each other
 _IMPLICIT = "<init>"  # a constructor whose body may leave out the call of the base class's constructor
 _PUTS = frozenset("put setProperty __setitem__".split())
+# reflection: a class by its name, its constructors, and an object of it
+_LOADS = frozenset({"forName", "loadClass"})
+_CONSTRUCTOR = frozenset({"getConstructor", "getDeclaredConstructor", "asSubclass"})
+_CREATES = "newInstance"
 
 
 class Decision(NamedTuple):
@@ -35,17 +39,27 @@ class Decision(NamedTuple):
     only: bool = False
 
 
+class Part(NamedTuple):
+    """A part of the code of which a run executes only the beginning: what it is, and which calls were logged in it."""
+
+    why: str
+    place: Place
+    first: int  # the order of the first call
+    last: int  # the order after the last call
+
+
 @dataclass(slots=True, eq=False)
 class Run:
     """One path through an entry point: the calls of code outside the project, in order, and the decisions.
 
     `ended` is "" at a normal end, "thrown", "exit" (the code ends the program), "endless" (a loop
-    without an end) or "limit" (too many steps).
+    without an end) or "limit" (too many steps).  `cut` are the loops and recursions that a limit cut short.
     """
 
     calls: list[Invocation] = field(default_factory=list)
     decisions: list[Decision] = field(default_factory=list)
     executed: set[Function] = field(default_factory=set)
+    cut: list[Part] = field(default_factory=list)
     result: Data = None
     ended: str = ""
 
@@ -72,6 +86,7 @@ class Calls(Evaluator):
         super().__init__(symbols, notation, library)
         self._run = Run()
         self._active: dict[int, int] = {}  # running functions
+        self._recursions: set[int] = set()  # functions whose inner calls were not executed
         self._depth = 0
 
     # ---- functions ----
@@ -82,18 +97,29 @@ class Calls(Evaluator):
         """Execute a function of the project."""
         function = self._overload(code.variants, args) if code.variants else code.function
         key = id(function)
-        if self._depth >= _MAX_DEPTH or self._active.get(key, 0) >= _MAX_ACTIVE or function.docstring_only:
-            return Gap(f"{function.name}(...)", Place(function.path, function.head.line))
+        place = Place(function.path, function.head.line)
+        if function.docstring_only:
+            return Gap(f"{function.name}(...)", place)
+        if self._depth >= _MAX_DEPTH or self._active.get(key, 0) >= _MAX_ACTIVE:
+            self._recursions.add(key)
+            if not self._active.get(key):
+                self._run.cut.append(Part(f"calls nested so deeply as `{function.name}`", place, 0, FOREVER))
+            return Gap(f"{function.name}(...)", place)
         scope = Scope(function, code.unit, {}, code.scope, code.cls, repeated=repeated)
         self._bind_parameters(scope, code, args, keywords)
         if function.cfg.steps[ENTRY].edges:
             self._active[key] = self._active.get(key, 0) + 1
             self._depth += 1
+            first = len(self._run.calls)
             try:
                 return self.execute(scope)
             finally:
                 self._active[key] -= 1
                 self._depth -= 1
+                if key in self._recursions and not self._active[key]:
+                    self._recursions.discard(key)
+                    why = f"the recursion of `{function.name}`"
+                    self._run.cut.append(Part(why, place, first, len(self._run.calls)))
         return None
 
     def _overload(self, variants: Sequence[Function], args: Sequence[Data]) -> Function:
@@ -197,7 +223,7 @@ class Calls(Evaluator):
         if isinstance(obj, Code):
             return self.invoke(obj, call.args, call.keywords, repeated=self._repeated(scope))
         if isinstance(obj, Ref):
-            known = library_calls.method(obj, name, call.args, call.keywords) if obj.literal else MISSING
+            known = self._reflected(scope, obj, name, call)
             if known is not MISSING:
                 return known
             return self._call_value(scope, self.value(scope, func, call.span), call)
@@ -207,6 +233,26 @@ class Calls(Evaluator):
         unknown = self._unknown(scope, call)
         self._log(scope, None, name, (), call).result = unknown  # the arguments are used
         return unknown
+
+    def _reflected(self, scope: Scope, ref: Ref, name: str, call: Arguments) -> Data:
+        """The result of `Class.forName(name)`, or of a method of a class object; MISSING for other references."""
+        if ref.last == "Class" and name in _LOADS:
+            return self._loaded(scope, call)
+        if not ref.literal:
+            return MISSING
+        if name in _CONSTRUCTOR:
+            return ref
+        if name == _CREATES:
+            return self._call_value(scope, replace(ref, literal=False), call)
+        return library_calls.method(ref, name, call.args, call.keywords)
+
+    def _loaded(self, scope: Scope, call: Arguments) -> Data:
+        """The class whose name an argument is; MISSING if only a run knows the name."""
+        name = call.args[0] if call.args else None
+        if not isinstance(name, str) or not name:
+            return MISSING
+        cls = self.symbols.type_of(scope.unit, name.replace("$", "."))
+        return replace(self.class_ref(cls) if isinstance(cls, ClassInfo) else Ref((name,)), literal=True)
 
     def _unknown(self, scope: Scope, call: Arguments) -> Gap:
         return Gap(shown(call.source), Place(scope.unit.path, call.line))
@@ -230,12 +276,15 @@ class Calls(Evaluator):
             code = obj.fields[name]
         if isinstance(code, Code):
             logged = self._log(scope, obj, name, (), call)
-            logged.inlined = True
+            logged.inlined = not code.function.docstring_only
             logged.result = self.invoke(code, call.args, call.keywords, repeated=self._repeated(scope))
             return logged.result
         return self._library_method(scope, obj, name, call)
 
     def _library_method(self, scope: Scope, obj: Obj, name: str, call: Arguments) -> Data:
+        loaded = self._loaded(scope, call) if name in _LOADS else MISSING
+        if loaded is not MISSING:
+            return loaded
         logged = self._log(scope, obj, name, (), call)
         if name in _PUTS and obj.content is None and len(call.args) > 1:
             obj.content, obj.open = {}, True
@@ -243,6 +292,8 @@ class Calls(Evaluator):
         if rows is not None and isinstance(call.args[0], Code):
             for row in rows[:MAX_ITERATIONS]:
                 self.invoke(call.args[0], row, {}, repeated=self._repeated(scope))
+            if len(rows) > MAX_ITERATIONS:
+                self.cut_loop(logged.place, logged.order)
             return None
         known = library_calls.method(obj, name, call.args, call.keywords)
         if known is MISSING:
@@ -361,6 +412,11 @@ class Calls(Evaluator):
         return None
 
     # ---- the log ----
+
+    def cut_loop(self, place: Place, first: int) -> None:
+        """Note a loop with more iterations than are executed; `first` is the order of its first call."""
+        why = f"the iterations of this loop after the first {MAX_ITERATIONS}"
+        self._run.cut.append(Part(why, place, first, len(self._run.calls)))
 
     def _repeated(self, scope: Scope) -> bool:
         return scope.repeated or bool(scope.unknown_loops)

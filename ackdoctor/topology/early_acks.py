@@ -10,6 +10,7 @@ The field may belong to the bolt, or to an object of the project that the bolt k
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import (
     canonical_form,
@@ -63,6 +64,7 @@ _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 _STORES = CONTAINER_STORES | frozenset(
     "merge compute incrementAndGet addAndGet getAndIncrement inc increment".split()
 )
+_CHANGES = frozenset({"+=", "-=", "|="})
 _COUNTS = frozenset("incrementAndGet getAndIncrement inc increment".split())  # without data of the tuple
 _EMPTIES = REMOVES_FROM_VIEW | frozenset(
     "pop popitem popleft drainTo take get_nowait pollFirst pollLast reset".split()
@@ -77,17 +79,30 @@ _SYSTEM = frozenset({"__system", "__tick", "SYSTEM_TICK_STREAM_ID", "SYSTEM_COMP
 _DEPTH = 3  # calls followed from a function
 
 
-def early_ack(context: RuleContext) -> Place | None:
-    """Return the first line where a bolt stores what it sends after the ack; None if there is none."""
+class Stored(NamedTuple):
+    """The first lines where a bolt that acks on arrival stores data: what it sends later, and what it only keeps."""
+
+    early: Place | None = None
+    kept: Place | None = None
+
+
+def stored_data(context: RuleContext) -> Stored:
+    """Return where a bolt stores the data of tuples that it acks at once."""
     if not _acks_on_arrival(context):
-        return None
-    found: list[Place] = []
+        return Stored()
+    early: list[Place] = []
+    kept: list[Place] = []
     for flow in context.flows:
         if flow.entry is not None and flow.entry.kind in (EntryKind.DATA, EntryKind.BATCH):
-            found += _in_bolt(context, flow)
-            if not found:
-                found += _in_collaborators(context, flow)
-    return min(found, default=None)
+            objects = [_bolt(context, flow)]
+            early += _early_stores(*objects[0])
+            if not early:
+                objects += _collaborators(context, flow)
+                for each in objects[1:]:
+                    early += _early_stores(*each)
+            for obj, _ in objects:
+                kept += obj.kept_in_memory()
+    return Stored(min(early, default=None), min(kept, default=None))
 
 
 def _acks_on_arrival(context: RuleContext) -> bool:
@@ -154,7 +169,7 @@ class _Object:
                 return derived
             case "=":  # another value for each input, unless it contains the old one
                 return use.whole and any(mentions(value, use.place) for value in use.values) and derived
-            case "+=" | "-=" | "|=":
+            case how if how in _CHANGES:
                 return True
             case how if how in _COUNTS:
                 return use.whole
@@ -179,6 +194,17 @@ class _Object:
             for method in found
             for call in calls_by_result(method).values()
         )
+
+    def kept_in_memory(self) -> Iterator[Place]:
+        """Yield each store in a collection, and in a number that the arrival of a tuple sends."""
+        for use in self.stores():
+            field = Attr(self.names[use.function], use.field)
+            if use.whole and (use.how in _CHANGES or use.how in _COUNTS):
+                kept = any(self.flushes(function, use.field) for function in self.arrival)
+            else:
+                kept = self.context.is_in_memory(use.function, field)
+            if kept:
+                yield Place(use.function.path, use.step.span.line)
 
     # ---- flushes ----
 
@@ -473,7 +499,8 @@ def _reached(context: RuleContext, cls: ClassInfo, name: str) -> list[Function]:
 # ---- the bolt, and the objects that it keeps ----
 
 
-def _in_bolt(context: RuleContext, flow: Flow) -> Iterator[Place]:
+def _bolt(context: RuleContext, flow: Flow) -> tuple[_Object, Function]:
+    """Return the bolt as an object, and its handler."""
     arrival = tuple(context.functions_of(flow))
     bolt = _Object(
         context=context,
@@ -482,11 +509,11 @@ def _in_bolt(context: RuleContext, flow: Flow) -> Iterator[Place]:
         arrival=tuple(function for function in arrival if function in context.own_names),
         data={function: tuple_names(flow, function) for function in arrival},
     )
-    yield from _early_stores(bolt, flow.function)
+    return bolt, flow.function
 
 
-def _in_collaborators(context: RuleContext, flow: Flow) -> Iterator[Place]:
-    """Yield the early stores in objects that get the tuple's data from the handler."""
+def _collaborators(context: RuleContext, flow: Flow) -> Iterator[tuple[_Object, Function]]:
+    """Yield the objects that get the tuple's data from the handler, each with the function that gets them."""
     for function in context.functions_of(flow):
         data = tuple_names(flow, function)
         for call in calls_by_result(function).values():
@@ -496,7 +523,7 @@ def _in_collaborators(context: RuleContext, flow: Flow) -> Iterator[Place]:
             cls = context.project_class(function, call.func.obj)
             arrival = _reached(context, cls, call.func.name) if cls is not None else []
             if cls is not None and arrival and cls not in context.component.lineage:
-                yield from _early_stores(_collaborator(context, cls, arrival), arrival[0])
+                yield _collaborator(context, cls, arrival), arrival[0]
 
 
 def _collaborator(context: RuleContext, cls: ClassInfo, arrival: Sequence[Function]) -> _Object:

@@ -13,6 +13,7 @@ from ackdoctor.model.topology import Gap, Node, Place, Reason, Verdict, Word
 __all__ = ["COSTS", "Cost", "Evidence", "minimum", "undecided", "unique"]
 
 T = TypeVar("T")
+_UNREAD = "component-not-found"
 
 
 class Cost(NamedTuple):
@@ -79,7 +80,7 @@ class Evidence:
         kind = "script" if node.cls.endswith(".py") else "class"
         why = f"no file here has the {kind} {node.cls}"
         self.gaps.append(Gap(f"{node.id}: {why}", node.place))
-        self.add("component-not-found", node.place, why, node.id, sure=False)
+        self.add(_UNREAD, node.place, why, node.id, sure=False)
 
     def words(self, best: Word) -> tuple[Word, Word]:
         """Return both ends of the word: doubts count for the lower end only, sure reasons for both."""
@@ -95,9 +96,19 @@ class Evidence:
         doubts = any(COSTS[reason.fact].may_lose is not False for reason in self.reasons)
         return None if doubts or self.gaps else False
 
-    def ordered(self) -> tuple[Reason, ...]:
-        """Return the reasons, the deciding one first: sure ones first, then those that cost most."""
-        return tuple(sorted(self.reasons, key=lambda reason: (not reason.sure, reason.lowers_to.rank)))
+    def decisive(self, lower: Word, upper: Word) -> tuple[Reason, ...]:
+        """Return the reasons, the deciding one first: sure ones first, then those that cost most.
+
+        Code that was not read is no reason for a word that other facts decide; it becomes a note.
+        """
+        ordered = sorted(self.reasons, key=lambda reason: (not reason.sure, reason.lowers_to.rank))
+        if lower is not upper:
+            return tuple(ordered)
+        unread = [reason for reason in ordered if reason.fact == _UNREAD]
+        self.notes += [
+            f"{reason.component} is not judged: {reason.why} ({reason.place})" for reason in unread
+        ]
+        return tuple(reason for reason in ordered if reason.fact != _UNREAD)
 
 
 def _weakest(words: Iterable[Word]) -> Word:

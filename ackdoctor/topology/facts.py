@@ -17,6 +17,7 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
 )
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
+from ackdoctor.checks.facts.sleeps import sleeps
 from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
@@ -44,7 +45,7 @@ from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
 from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
-from ackdoctor.topology.early_acks import early_ack
+from ackdoctor.topology.early_acks import stored_data
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 
@@ -75,11 +76,13 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.auto_ack = component.auto_ack
         facts.completes = _completes(context)
         facts.holds = _holds(context)
+        facts.sleep = _longest_sleep(context)
         facts.batch_size = batch_size(context) if facts.holds else None
         facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
             facts.holds and _completes_at_ticks(context)
         )
-        facts.acks_early = None if facts.stateful else early_ack(context)
+        if not facts.stateful:
+            facts.acks_early, facts.keeps = stored_data(context)
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
@@ -250,6 +253,14 @@ def _is_at_tick(flow: Flow, done: Completed) -> bool:
     if flow.entry is not None and flow.entry.kind is EntryKind.TICK:
         return True
     return any(held.tick is Tick.YES for held in done.path.state.tokens.values())
+
+
+def _longest_sleep(context: RuleContext) -> tuple[float, Place] | None:
+    found = (
+        (sleep.seconds, Place(sleep.function.path, sleep.step.span.line))
+        for sleep in sleeps(context, (*_INPUTS, EntryKind.TICK))
+    )
+    return max(found, default=None)
 
 
 def _is_stateful(context: RuleContext) -> bool:

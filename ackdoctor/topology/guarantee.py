@@ -7,7 +7,7 @@ anchored emits, and a bolt that acks each tuple once, after its effect.  What is
 Source: Storm's Guaranteeing-message-processing.md and Heron's heron-delivery-semantics.md.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from enum import IntEnum
 
 from ackdoctor.model.topology import (
@@ -145,13 +145,17 @@ def _of_spout(graph: Graph, tracking: Tracking, spout: Node, best_effort: Collec
     for node, reach in reached.items():
         if reach is not _Reach.BOUNDARY and node != spout.id:
             _add_bolt(graph, graph.nodes[node], reach, found, best_effort)
+    if any(each.fact == "spout-no-replay" for each in found.reasons):  # then a missing ack repeats nothing
+        found.reasons = [each for each in found.reasons if each.fact != _NEVER_ACKS]
     lower, upper = found.words(Word.AT_LEAST_ONCE)
+    if upper is Word.AT_LEAST_ONCE:
+        found.notes += _memory(graph, reached)
     return Verdict(
         lower=lower,
         upper=upper,
         may_lose=found.may_lose(),
         may_repeat=_may_repeat(graph, spout, tracking, ids=ids),
-        reasons=found.ordered(),
+        reasons=found.decisive(lower, upper),
         gaps=unique(found.gaps) if lower is not upper else (),
         death="" if untracked else _death(graph.facts.get(spout.id)),
         broken_paths=unique(path for reason in found.reasons for path in _broken(graph, spout, reason)),
@@ -173,32 +177,43 @@ def _add_spout(graph: Graph, spout: Node, found: Evidence) -> bool | None:
     emits = [emit for emit in facts.emits if not edges or graph.is_consumed(spout.id, emit)]
     if not emits:
         found.gaps.append(Gap(f"no emit of {spout.id} was found", facts.place))
-    for emit in emits:
-        if emit.has_id is False:
-            why = "the spout emits without a message id: Storm never reports a failure to it"
-            found.add("spout-no-ids", emit.place, why, spout.id)
-        elif emit.has_id is None:
-            found.gaps.append(Gap(f"it is not known whether {spout.id} emits with a message id", emit.place))
     ids = {emit.has_id for emit in emits}
     if ids == {False}:
+        _add_no_ids(spout, emits, found)
         return False
+    for emit in emits:
+        if emit.has_id is False:
+            _add_no_ids(spout, [emit], found)
+        elif emit.has_id is None:
+            found.gaps.append(Gap(f"it is not known whether {spout.id} emits with a message id", emit.place))
     _add_replay(spout, facts, emits, found)
     return True if True in ids else None
 
 
+def _add_no_ids(spout: Node, emits: Sequence[Emit], found: Evidence) -> None:
+    """Add one reason for these emits, at the first of them."""
+    first, *others = unique(emit.place for emit in emits)
+    also = f" (also {', '.join(map(str, others))})" if others else ""
+    why = f"the spout emits without a message id{also}: Storm never reports a failure to it"
+    found.add("spout-no-ids", first, why, spout.id)
+
+
 def _add_replay(spout: Node, facts: ComponentFacts, emits: list[Emit], found: Evidence) -> None:
     place = facts.on_fail_place or (emits[0].place if emits else facts.place)
+    early = facts.source_ack_place if facts.source_ack is SourceAck.ON_DELIVERY else None
     if facts.on_fail in _FAILS:
         fact, why = _FAILS[facts.on_fail]
+        if early is not None and fact == "spout-no-replay":
+            why = f"{why}, and its source forgets the message before the ack ({early})"
         found.add(fact, place, why, spout.id)
     elif facts.on_fail is OnFail.BURIED:
         found.notes.append(f"{spout.id} moves a message that keeps failing to a dead letter ({place})")
     elif facts.on_fail is OnFail.UNKNOWN:
         found.gaps.append(Gap(f"it is not known what {spout.id} does with a failed message", place))
-    early = facts.source_ack_place if facts.source_ack is SourceAck.ON_DELIVERY else None
-    if early is not None and facts.on_fail not in (OnFail.REPLAYS, OnFail.BURIED):
+    if early is not None and facts.on_fail in (OnFail.SOURCE, OnFail.UNKNOWN):
         why = "the source forgets a message as soon as the spout receives it"
-        found.add("source-acked-on-delivery", early, why, spout.id)
+        sure = facts.on_fail is not OnFail.UNKNOWN  # `fail` may emit it from memory
+        found.add("source-acked-on-delivery", early, why, spout.id, sure=sure)
 
 
 def _may_repeat(graph: Graph, spout: Node, tracking: Tracking, *, ids: bool | None) -> bool | None:
@@ -329,6 +344,17 @@ def _add_fault(node: Node, facts: ComponentFacts, fault: Fault, reach: _Reach, f
         found.add("bolt-acks-on-failure" if by_hand else fact, fault.place, fault.message, node.id, sure=sure)
 
 
+def _memory(graph: Graph, nodes: Iterable[str]) -> Iterator[str]:
+    """Yield what the death of a worker costs although each tuple is processed at least once."""
+    for node in nodes:
+        facts = graph.facts.get(node)
+        if facts is not None and facts.keeps is not None:
+            yield (
+                f"at least once holds for the tuples: what {node} counts or keeps in memory"
+                f" ({facts.keeps}) is lost with its worker"
+            )
+
+
 # ---- the whole ----
 
 
@@ -397,7 +423,7 @@ def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
         upper=upper,
         may_lose=found.may_lose(),
         may_repeat=False if upper is lower is Word.EXACTLY_ONCE else None,
-        reasons=found.ordered(),
+        reasons=found.decisive(lower, upper),
         gaps=unique(found.gaps) if lower is not upper else (),
         broken_paths=unique(path for reason in found.reasons for path in _broken(graph, spout, reason)),
         notes=unique(found.notes),

@@ -33,13 +33,14 @@ class Paths(NamedTuple, Generic[_Outcome]):
     """The paths of an entry point with different outcomes, and the functions that they run.
 
     `relevant` are the keys of the decisions that change the outcome.  `truncated` is true if there are more paths than
-    the interpreter follows; `steps` counts the steps of all of them.
+    the interpreter follows, `limited` if one of them is longer; `steps` counts the steps of all of them.
     """
 
     paths: tuple[Path[_Outcome], ...]
     relevant: frozenset[Hashable]
     executed: frozenset[int]
     truncated: bool
+    limited: bool
     steps: int
 
 
@@ -59,12 +60,14 @@ def explore(
     executed: set[int] = set()
     plans: list[tuple[tuple[bool, ...], Path[_Outcome] | None]] = [((), None)]
     steps = runs = 0
+    limited = False
     while plans and steps < _MAX_STEPS and runs < _MAX_RUNS and len(found) < _MAX_PATHS:
         plan, parent = plans.pop(0)
         machine = Machine(symbols, notation, plan, library)
         run = machine.run(entry)
         steps, runs = steps + machine.steps, runs + 1
         executed.update(map(id, run.executed))
+        limited = limited or run.ended == "limit"
         path = Path(outcome(run), tuple(run.decisions))
         same = parent is not None and path.outcome == parent.outcome
         if parent is not None and not same:
@@ -79,4 +82,4 @@ def explore(
             for i in range(len(plan), len(choices))
             if not run.decisions[i].only
         ]
-    return Paths(tuple(found), frozenset(relevant), frozenset(executed), bool(plans), steps)
+    return Paths(tuple(found), frozenset(relevant), frozenset(executed), bool(plans), limited, steps)

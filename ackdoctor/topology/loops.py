@@ -18,17 +18,19 @@ class Loops:
         self._scope = scope
         self._bodies = scope.function.cfg.bodies
         self._rounds: dict[int, int] = {}
+        self._began: dict[int, int] = {}  # the order of the first call in each loop
         self._elements: dict[int, Iterator[Data]] = {}
         self.at = ENTRY
 
-    def arrive(self, at: int, way: EdgeKind) -> None:
-        """Note the step that control reaches."""
+    def arrive(self, at: int, way: EdgeKind, order: int) -> None:
+        """Note the step that control reaches, and the order of the next call."""
         self.at = at
         if not self._bodies:
             return
         if at in self._bodies:
             self._rounds[at] = self._rounds.get(at, 0) + 1 if way is EdgeKind.BACK else 0
             if way is not EdgeKind.BACK:
+                self._began[at] = order
                 self._elements.pop(at, None)
                 self._scope.unknown_loops.discard(at)
         for head in [head for head in self._scope.unknown_loops if at not in self._bodies[head]]:
@@ -64,13 +66,23 @@ class Loops:
         self._scope.unknown_loops.discard(head)
         return False
 
+    def began(self) -> int:
+        """The order of the first call in the innermost loop."""
+        head = self._head()
+        return self._began.get(head, 0) if head is not None else 0
+
     def is_endless(self) -> bool:
         """Whether the innermost loop runs longer than it is followed."""
         head = self._head() if self._bodies else None
         rounds = self._rounds.get(head, 0) if head is not None else 0
         if head is None or rounds <= _MAX_ENDLESS:
             return False
-        return rounds > MAX_ITERATIONS or not self._has_exit(head)
+        return self.is_long() or not self._has_exit(head)
+
+    def is_long(self) -> bool:
+        """Whether the innermost loop has more iterations than are executed."""
+        head = self._head()
+        return head is not None and self._rounds.get(head, 0) > MAX_ITERATIONS
 
     def _has_exit(self, head: int) -> bool:
         """Whether a loop can end other than by an exception."""

@@ -160,7 +160,7 @@ class Machine(Calls):
             if self.steps > _MAX_STEPS:
                 raise EndError("limit")
             step = steps[at]
-            loops.arrive(at, way)
+            loops.arrive(at, way, len(self._run.calls))
             try:
                 wanted = self._perform(scope, step, loops)
             except _ThrownError:
@@ -218,7 +218,7 @@ class Machine(Calls):
             case _:
                 pass
         if loops.is_endless():
-            raise EndError("endless")
+            raise EndError("limit" if loops.is_long() else "endless")
         return EdgeKind.NEXT
 
     def _yield(self, scope: Scope, data: Data) -> None:
@@ -349,7 +349,11 @@ class Machine(Calls):
         if decided is None:
             return stays if loops.first_iteration() else leaves
         wanted = EdgeKind.TRUE if decided else EdgeKind.FALSE
-        return leaves if loops.is_endless() else wanted
+        if not loops.is_endless():
+            return wanted
+        if wanted is stays and loops.is_long():
+            self.cut_loop(self.place(scope, step.span), loops.began())
+        return leaves
 
     def _next(self, scope: Scope, head: Next, span: Span, loops: Loops) -> EdgeKind:
         """Bind the next element of a loop, or leave it."""
@@ -358,7 +362,7 @@ class Machine(Calls):
             data = self.value(scope, head.iterable, span)
             items = data.content if isinstance(data, Obj) else None
             if items is not None and isinstance(data, Obj) and not data.open:
-                rest = loops.start(list(items)[:MAX_ITERATIONS])  # type: ignore[arg-type]
+                rest = loops.start(list(items)[: MAX_ITERATIONS + 1])  # type: ignore[arg-type]
             else:
                 element: Data = None if head.target is None else self.gap(scope, head.target, span)
                 found: list[Data] = [*items] if items else [element]
@@ -367,6 +371,8 @@ class Machine(Calls):
             if head.target is not None:
                 self._assign(scope, head.target, each, span)
             return EdgeKind.TRUE
+        if loops.is_long():
+            self.cut_loop(self.place(scope, span), loops.began())
         loops.leave()
         return EdgeKind.FALSE
 

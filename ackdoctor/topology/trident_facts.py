@@ -16,7 +16,7 @@ from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Literal, Mix, Return, Step
 from ackdoctor.model.dialect import ON, Dialect, Discipline, Entry, EntryKind, Kind, Role
 from ackdoctor.model.topology import ComponentFacts, Fault, OnFail, Place
-from ackdoctor.topology.early_acks import early_ack
+from ackdoctor.topology.early_acks import stored_data
 from ackdoctor.topology.swallowed import likely_swallowed
 from ackdoctor.topology.trident_guarantee import NON_TRANSACTIONAL, OPAQUE, TRANSACTIONAL
 
@@ -192,7 +192,7 @@ def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...
         auto_anchor=True,
     )
     context = RuleContext.of(program, component)
-    facts.acks_early = early_ack(context)
+    facts.acks_early = stored_data(context).early
     facts.faults = tuple(likely_swallowed(context))
     return facts
 

@@ -64,7 +64,7 @@ def _of_spout(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
         upper=upper,
         may_lose=found.may_lose(),
         may_repeat=False if exact or not tracked else replays,
-        reasons=found.ordered(),
+        reasons=found.decisive(lower, upper),
         gaps=unique(found.gaps) if lower is not upper else (),
         death=_death(facts) if tracked and replays else "",
         broken_paths=tuple(_broken(graph, spout, found)),

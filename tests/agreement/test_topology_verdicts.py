@@ -23,9 +23,9 @@ from ackdoctor.lab.component import Tup
 from ackdoctor.lab.frameworks import HeronBolt, HeronSpout
 from ackdoctor.lab.messages import Setup
 from ackdoctor.lab.multilang import ShellBolt, ShellSpout
+from ackdoctor.lab.runtime import LossModel, Parcel
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder, assign, fields_of
 from ackdoctor.lab.topology import Topology as LabTopology
-from ackdoctor.lab.worker import LossModel, Parcel
 from ackdoctor.lint.run import lint
 from ackdoctor.model.topology import Judged, Word
 from tests.agreement.fixture_modules import import_fixture

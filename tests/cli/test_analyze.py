@@ -35,7 +35,6 @@ PART = f"{TRACE}/run=lab/worker=main/part-1-000000000000.jsonl"
 @pytest.fixture
 def shell(shell: Shell, monkeypatch) -> Shell:
     monkeypatch.chdir(ROOT)
-    monkeypatch.setenv("COLUMNS", "100")
     return shell
 
 
@@ -280,10 +279,14 @@ class TestOnSpark:
         log = tmp_path / "worker.log"
         log.write_text(line.format(1, 1))
         outcome = shell("analyze", str(log), "--isolated", "-q")
-        verdict, _, _, _, _, note, *_ = outcome.out.splitlines()
+        verdict, _, _, missing, _, note, *_ = outcome.out.splitlines()
         assert outcome.code == 0
         assert (
             verdict == "INCOMPLETE: nothing is wrong in what could be judged (1 delivery); logs are missing"
+        )
+        assert missing == "  no line is of s[4]: give the logs of all workers"
+        assert note.startswith(
+            "  1 tuple was in hand where a log ends or its worker restarted, for less than"
         )
         assert note.endswith("for less than 30 s: not judged, and so nothing of x")
 
@@ -307,7 +310,7 @@ class TestOnSpark:
         assert note.startswith("  2 tuples were in hand where a log ends or its worker restarted, for")
 
     def test_a_damaged_line_is_counted_and_the_rest_is_read(self, shell, tmp_path, monkeypatch):
-        monkeypatch.setenv("COLUMNS", "300")
+        monkeypatch.setenv("COLUMNS", "300")  # for the table
         lines = Path(PART).read_text(encoding="utf-8").splitlines()
         folder = tmp_path / "v1" / "run=lab" / "worker=main"
         folder.mkdir(parents=True)

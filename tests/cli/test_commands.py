@@ -351,7 +351,7 @@ def test_lint_starts_without_what_it_does_not_need(form, reporter, tmp_path):
         text=True,
         check=True,
     )
-    cli = "cli cli.commands cli.fix cli.lint cli.output"
+    cli = "cli cli.commands cli.fix cli.lint cli.output cli.progress"
     assert done.stdout.splitlines()[-2:] == ["loaded: []", f"{cli} reporters reporters.{reporter}"]
 
 

@@ -217,3 +217,18 @@ def test_a_header_without_rows_is_named(shell, tmp_path):
     outcome = shell("heap", "hist", str(text))
     assert (outcome.code, outcome.out) == (2, "")
     assert "no class histogram" in outcome.err
+
+
+def test_acker_entries_that_the_spouts_do_not_explain_are_not_ok(shell):
+    counts = {
+        "org.apache.storm.daemon.Acker$AckObject": [1_800, 14_300, 13_700, 14_700],
+        "org.apache.storm.executor.TupleInfo": [700] * 4,
+    }
+    Path("a.txt").write_text("".join(histograms(**counts)))
+    assert (
+        shell("heap", "hist", "a.txt")
+        .out.partition("\n")[0]
+        .startswith(
+            "INCOMPLETE: the ackers hold 14,700 entries, and this worker's spouts wait for 700 messages; the other entries are orphans, or"
+        )
+    )

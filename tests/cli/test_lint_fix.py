@@ -38,7 +38,7 @@ def test_fix_writes_the_files_and_reports_what_is_left(shell):
     assert [line for line in outcome.out.splitlines() if line.startswith("a.py")] == []
     assert (
         outcome.err
-        == "ackdoctor: fixed 2 findings (1 ACK106, 1 ACK204); 1 fix is available with --unsafe-fixes\n"
+        == "ackdoctor: fixed 3 findings (1 ACK106, 1 ACK202, 1 ACK204); 1 fix is available with --unsafe-fixes\n"
     )
 
 
@@ -55,7 +55,7 @@ def test_diff_writes_nothing_and_exits_1_if_there_is_a_fix(shell):
     outcome = shell("lint", "--diff")
     assert (outcome.code, Path("a.py").read_text()) == (1, SICK)
     assert "-        self.emit([tup.values[0]], anchors=tup)  # the word\n" in outcome.out
-    assert outcome.err == "ackdoctor: would fix 2 findings (1 ACK106, 1 ACK204)\n"
+    assert outcome.err == "ackdoctor: would fix 3 findings (1 ACK106, 1 ACK202, 1 ACK204)\n"
     Path("a.py").write_text(CLEAN)
     assert shell("lint", "--diff") == (0, "", "ackdoctor: would fix 0 findings\n")
 
@@ -84,7 +84,7 @@ def test_json_and_sarif_hold_the_safe_fixes(shell):
     found = json.loads(shell("lint", "--output-format", "json").out)["findings"]
     assert {f["code"]: f["fix"] and f["fix"]["title"] for f in found} == {
         "ACK101": None,
-        "ACK202": None,
+        "ACK202": "Return after `self.fail(tup)`",
         "ACK106": "Return after `self.fail(tup)`",
         "ACK204": "Pass `anchors=[tup]`",
     }

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from struct import pack
+from typing import Any
 
 from ackdoctor.heap.dump import HeapDump, read_dump
 
@@ -79,7 +80,7 @@ class Heap:
         return id_.to_bytes(self.id_size, "big")
 
 
-def read(heap: Heap, folder: Path, **words: int) -> HeapDump:
+def read(heap: Heap, folder: Path, **words: Any) -> HeapDump:
     """What is read of the heap; the words are options of `read_dump`."""
     path = folder / "worker.hprof"
     path.write_bytes(heap.hprof())

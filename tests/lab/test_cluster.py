@@ -7,8 +7,8 @@ import pytest
 
 from ackdoctor.lab.cluster import Cluster, RestlessError, spread_phases
 from ackdoctor.lab.component import BasicBolt, Bolt, FailedError, Feed, Spout
+from ackdoctor.lab.runtime import lossy
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.lab.worker import lossy
 from ackdoctor.model.acker import AckAck, AckInit, Tick
 from tests.acker.messages import PowersOfTwo
 from tests.lab.components import Ack, Do, cluster_of

@@ -11,8 +11,8 @@ import pytest
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, WorkerDiedError
+from ackdoctor.lab.runtime import lossy
 from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder
-from ackdoctor.lab.worker import lossy
 from tests.lab.components import STORMS, Ack, Numbers
 
 each_storm = pytest.mark.parametrize("storm", STORMS)

@@ -131,4 +131,4 @@ def test_without_a_recorder_no_call_site_is_computed():
     cluster = Cluster(topology)
     feed.put(1, msg_id=1)
     cluster.settle()
-    assert len(cluster._worker.sites) == 0
+    assert len(cluster._runtime.sites) == 0

@@ -4,23 +4,26 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from datetime import datetime, timezone
 from io import StringIO
 from pathlib import Path
 
 import pytest
 
-from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness
+from ackdoctor import __version__
+from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeWitness, Unreadable
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.trace import Culprit, GrowthPoint, PendingEntry, Residue, RunTally, TupleTree, Verdict
 from ackdoctor.reporters import Context, Sources
 from ackdoctor.reporters.analysis import about, books, forecast, screen, verdict
-from ackdoctor.reporters.html import page
+from ackdoctor.reporters.analysis_html import page
 from ackdoctor.spark.tables import (
     AckerLoad,
     Analysis,
     Books,
     Comb,
     Completions,
+    Deaths,
     Forecast,
     Holder,
     Latency,
@@ -137,33 +140,39 @@ ANALYSIS = Analysis(
 REPORT = Report(findings=(FINDING,))
 
 
-@pytest.fixture(scope="module")
-def text() -> str:
+MORNING_MS = 1_795_292_527_890
+MADE = datetime(2026, 11, 21, 22, 30, 0, tzinfo=timezone.utc)
+
+
+def html(report: Report = REPORT, analysis: Analysis = ANALYSIS) -> str:
     stream = StringIO()
-    page(REPORT, ANALYSIS, stream)
+    page(report, analysis, stream, inputs=["logs"], made=MADE)
     return stream.getvalue()
 
 
-def test_the_page_loads_nothing(text):
-    assert re.findall(r"""(?:src|href|url)\s*[=(]|@import|https?://""", text) == []
-    assert "default-src 'none'" in text
+@pytest.fixture(scope="module")
+def text() -> str:
+    return html()
 
 
 def test_text_from_an_input_is_escaped(text):
     assert HOSTILE not in text
-    assert text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 6  # verdict, finding, bar, dots, two tables
+    assert (
+        text.count("&lt;script&gt;alert(1)&lt;/script&gt;") == 7
+    )  # verdict, step, finding, bar, dots, tables
 
 
-def test_the_page_shows_each_life_once(text):
-    assert re.findall(r'<tr data-life="(life-\d)">', text) == ["life-0", "life-1"]
-    assert re.findall(r'class="card life" id="(life-\d)"( hidden)?', text) == [
-        ("life-0", ""),
-        ("life-1", " hidden"),
+def test_the_page_shows_each_life_once_and_opens_the_first(text):
+    assert re.findall(
+        r'<details class="life" name="lives"( open)?><summary><bdi class="mono">(-?\d+)', text
+    ) == [
+        (" open", "-66"),
+        ("", "67"),
     ]
 
 
 def test_a_repeated_ack_is_marked(text):
-    marks = re.findall(r'<i class="(k-[^"]+)" style="left:([\d.]+%)"', text)
+    marks = re.findall(r'<i class="(k-[^"]+)" style="left:([\d.]+%)" title', text)
     assert marks == [
         ("k-init", "12.50%"),
         ("k-ack", "37.50%"),
@@ -178,22 +187,19 @@ def test_page_and_screen_explain_dropped_entries_alike():
         TreeCount(verdict="expired", residue=each.value, roots=roots, left=0) for each, roots in kinds
     )
     rested = replace(ANALYSIS, trees=trees, lives=())
-    on_page, on_screen = StringIO(), StringIO()
-    page(REPORT, rested, on_page)
+    on_screen = StringIO()
     screen(REPORT, rested, on_screen, Context(sources=Sources(root=Path())), 200)
     cells = '<tr><td class="n">{}</td><td>expired</td><td class="n">0</td><td>{}</td></tr>'
+    on_page = html(REPORT, rested)
     for row in (cells.format(3, Residue.EVEN.value), cells.format(1, "")):
-        assert row in on_page.getvalue()
+        assert row in on_page
     lines = [line.split() for line in on_screen.getvalue().splitlines() if "expired" in line]
     assert lines == [["3", "expired", "0", *Residue.EVEN.value.split()], ["1", "expired", "0"]]
 
 
 def test_an_empty_page_is_valid():
-    stream = StringIO()
-    page(
-        Report(), Analysis(acker="storm-2.8", books=Books(files=1, rows=0, used=0), tally=RunTally()), stream
-    )
-    assert "<strong>EMPTY</strong><p>the trace has no rows</p>" in stream.getvalue()
+    nothing = Analysis(acker="storm-2.8", books=Books(files=1, rows=0, used=0), tally=RunTally())
+    assert "<strong>EMPTY</strong><p>the trace has no rows</p>" in html(Report(), nothing)
 
 
 def test_counts_that_do_not_add_up_are_reported():
@@ -223,12 +229,12 @@ def test_counts_that_do_not_add_up_are_reported():
     ids=["no debug", "quarantine", "partly", "used", "ticks"],
 )
 def test_unused_rows_are_not_ok(kept, line):
-    quiet = replace(ANALYSIS, findings=(), books=kept)
+    quiet = replace(ANALYSIS, findings=(), books=kept, quarantine=())
     assert verdict(Report(), quiet) == line
-    stream = StringIO()
-    page(Report(), quiet, stream)
     word, _, rest = line.partition(": ")
-    assert f'<div class="verdict {word}"><strong>{word}</strong><p>{rest}</p>' in stream.getvalue()
+    plain = re.sub(r"</?button[^>]*>", "", html(Report(), quiet))
+    assert f"><strong>{word}</strong><p>{rest}</p>" in plain
+    assert ("Nothing needs repair" in plain) is (word == "OK")
 
 
 def test_a_curve_without_a_price_has_a_slope():
@@ -251,9 +257,6 @@ def test_the_screen_shows_the_worst_first():
     assert lines[4] == "  error   ACK103 double-ack  bolts/sql.py:12 sql.execute  41 times"
     assert "timeouts in bursts: 44 roots in 4 bursts, multiples of 30 s apart" in lines
     assert "replays: orders emitted 2 message ids 5 times in all; order-7 came 3 times" in lines
-
-
-MORNING_MS = 1_795_292_527_890
 
 
 @pytest.mark.parametrize(
@@ -291,35 +294,113 @@ def test_a_figure_is_not_cut_on_a_narrow_screen(width):
 
 
 def test_a_page_of_many_findings_shows_some_folds_some_and_counts_the_rest():
-    many = tuple(replace(FINDING, message=f"nr {number}") for number in range(100_000))
-    stream = StringIO()
-    page(Report(findings=many), replace(ANALYSIS, findings=many), stream)
-    text = stream.getvalue()
-    assert re.findall(r"<summary>(.*?)</summary>", text) == ["99,995 more findings"]
-    shown, _, folded = text.partition("<details>")
+    many = tuple(replace(FINDING, message=f"nr {number}") for number in range(10_000))
+    text = html(Report(findings=many), replace(ANALYSIS, findings=many))
+    shown, found, folded = text.partition("<details><summary>9,995 more findings</summary>")
+    assert found
+    assert "and 9,999 more" not in shown.partition("Do this")[2]
     assert (shown.count("<article"), folded.count("<article")) == (5, 45)
-    assert "and 99,950 more findings; --output-format json has all" in folded
-    assert "and 99,999 more findings" in shown
+    assert "and 9,950 more findings; --output-format json has all" in folded
+    assert "and 9,999 more findings" in shown
 
 
 def test_the_worst_of_many_components_are_shown_and_the_rest_is_counted():
     rows = tuple(replace(ANALYSIS.completions[0], component=f"bolt-{number}") for number in range(3_000))
     many = replace(ANALYSIS, completions=rows, holders=ANALYSIS.holders * 12)
-    stream, shown = StringIO(), StringIO()
-    page(REPORT, many, stream)
+    text, shown = html(REPORT, many), StringIO()
     screen(REPORT, many, shown, Context(sources=Sources(root=Path())), 100)
-    assert stream.getvalue().count("bolt-99<") == 2  # bar, table
-    assert "bolt-100" not in stream.getvalue()
-    assert "and 2,900 more; --output-format json has all" in stream.getvalue()
+    assert text.count("bolt-99<") == 2  # bar, table
+    assert "bolt-100" not in text
+    assert "and 2,900 more; --output-format json has all" in text
     assert "  and 2,950 more; --output-format json has all" in shown.getvalue().splitlines()
     assert f"and {len(many.holders) - 10} more such holders; --output-format json has all" in shown.getvalue()
 
 
 def test_a_name_cannot_turn_the_direction_of_the_page():
+    text = html(replace(REPORT, findings=(replace(FINDING, component="sq\u202el\x1b[1m"),)))
+    assert "sq\N{REPLACEMENT CHARACTER}l\N{REPLACEMENT CHARACTER}[1m.execute" in text
+    assert not {"\u202e", "\x1b"} & set(text)
+
+
+# ---- what, when, and what to do first ----
+
+
+def steps(text: str) -> list[tuple[str, str]]:
+    """Return each step's action and place."""
+    box = text.partition('id="do"')[2].partition("</section>")[0]
+    found = re.findall(r"<li><p><b>(.*?)</b>(?: <code>(.*?)</code>)?</p>", box)
+    return [(re.sub(r"<[^>]+>", "", action), place) for action, place in found]
+
+
+def test_the_steps_are_the_worst_findings_first_each_once():
+    may = replace(FINDING, severity=Severity.WARNING, confidence=Confidence.MAY, component="b", help="look")
+    again = replace(FINDING, message="another tuple")
+    same_mistake = replace(FINDING, code="ACK106", help="return", repaired_by="ACK103")
+    text = html(Report(findings=(may, FINDING, again, same_mistake)))
+    assert steps(text)[:2] == [
+        ("ack it in one place", "bolts/sql.py:12"),
+        ("if it applies: look", "bolts/sql.py:12"),
+    ]
+
+
+def test_a_step_links_to_its_rule_and_its_evidence(text):
+    assert '<a href="https://ackdoctor.readthedocs.io/en/latest/rules/ACK103-double-ack/">' in text
+    assert '<a href="#finding-0">evidence' in text
+    assert 'id="finding-0"' in text
+
+
+def test_what_keeps_a_verdict_open_is_a_step():
+    open_ends = replace(
+        ANALYSIS,
+        findings=(),
+        deaths=(Deaths(cause="out of memory", component="", times=2),),
+        unreadable=(Unreadable(path="a.gz", line=0, column=0, reason="cut off"),),
+        missing=("7",),
+    )
+    assert [action for action, _ in steps(html(Report(), open_ends))] == [
+        "look at why workers died",
+        "make the input readable and analyze it again",
+        "add the logs of all workers and analyze them together",
+        "look at the rows in quarantine",
+    ]
+
+
+def test_the_head_has_inputs_dates_and_version():
+    times = replace(ANALYSIS, begin_ms=MORNING_MS, end_ms=MORNING_MS + 30_000)
+    text = re.sub(r"<[^>]+>", " ", html(REPORT, times))
+    assert "from 2026-11-21 20:22:07 to 20:22:37 UTC; the last row is 2 hours older than this page" in text
+    assert f"2026-11-21 22:30:00 UTC by ackdoctor {__version__}" in text
+
+
+def test_credentials_of_an_input_are_not_shown():
     stream = StringIO()
-    page(replace(REPORT, findings=(replace(FINDING, component="sq\u202el\x1b[1m"),)), ANALYSIS, stream)
-    assert "sq\N{REPLACEMENT CHARACTER}l\N{REPLACEMENT CHARACTER}[1m.execute" in stream.getvalue()
-    assert not {"\u202e", "\x1b"} & set(stream.getvalue())
+    page(REPORT, ANALYSIS, stream, inputs=["s3a://key:secret@bucket/x"], made=MADE)
+    assert "s3a://bucket/x" in stream.getvalue()
+    assert "secret" not in stream.getvalue()
+
+
+def test_the_latency_scale_begins_at_zero_and_keeps_the_order():
+    rows = [
+        replace(ANALYSIS.latencies[0], p50_ms=0, p90_ms=0.4, p99_ms=1, max_ms=90_000),
+        replace(ANALYSIS.latencies[0], spout="b", p50_ms=10, p90_ms=100, p99_ms=1_000, max_ms=10_000),
+    ]
+    text = html(REPORT, replace(ANALYSIS, latencies=tuple(rows), completions=()))
+    places = {
+        time: float(place)
+        for place, time in re.findall(
+            r'<i class="(?:p\d\d|slowest)" style="left:([\d.]+)%" title="[^:]+: ([^"]+)"', text
+        )
+    }
+    assert places["90.0 s"] == max(places.values())
+    assert [*places.values()].count(0.0) == 1
+    axis = text.partition('<div class="axis">')[2].partition("</div>")[0]
+    ticks = {time: float(place) for place, time in re.findall(r'left:([\d.]+)%">([^<]+)<', axis)}
+    assert ticks["0"] == 0.0
+    assert ticks["1 ms"] == places["1 ms"]
+    assert [*ticks.values()] == sorted(ticks.values())
+
+
+MORNING_MS = 1_795_292_527_890
 
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -330,12 +411,11 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 @pytest.mark.parametrize("width", [1280, 420])
 def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, width):
     probe = (
-        "document.querySelectorAll('tr[data-life]')[1].click();"
+        "document.querySelectorAll('.life > summary')[1].click();"
         "document.title = [document.documentElement.scrollWidth <= innerWidth,"
-        "document.getElementById('life-0').hidden, document.getElementById('life-1').hidden,"
         "document.querySelector('svg').getBoundingClientRect().width > 200].join(' ')"
     )
-    assert _title(text, probe, tmp_path, width) == "true true false true"
+    assert _title(text, probe, tmp_path, width) == "true true"
 
 
 @pytest.mark.slow
@@ -346,20 +426,19 @@ def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
     finding = replace(FINDING, component=name, message=f"{name} acks twice")
     rows = tuple(replace(row, component=name) for row in ANALYSIS.completions)
     long = replace(ANALYSIS, completions=rows, holders=(replace(ANALYSIS.holders[0], component=name),))
-    stream = StringIO()
-    page(Report(findings=(finding,)), long, stream)
     probe = (
         "const inside = Array.from(document.querySelectorAll('.card:not(.scroll) *')).filter(e => !e.closest('.scroll'));"
         "document.title = [inside.every(e => e.getBoundingClientRect().right <= innerWidth),"
         "document.querySelector('.bar').getBoundingClientRect().width > 200,"
         "document.querySelector('.dots').getBoundingClientRect().width > 200].join(' ')"
     )
-    assert _title(stream.getvalue(), probe, tmp_path, width) == "true true true"
+    assert _title(html(Report(findings=(finding,)), long), probe, tmp_path, width) == "true true true"
 
 
 def _title(text: str, probe: str, folder: Path, width: int) -> str:
     """Return the title of the page in a browser after the probe has run."""
     file = folder / "page.html"
+    text = text.replace("default-src 'none'", "script-src 'unsafe-inline'")
     file.write_text(text.replace("</body>", f"<script>{probe};</script></body>"), encoding="utf-8")
     options = ["--headless", "--no-sandbox", "--disable-gpu", f"--window-size={width},2000", "--dump-dom"]
     command = [str(CHROMIUM), *options, f"--user-data-dir={folder / 'profile'}", file.as_uri()]

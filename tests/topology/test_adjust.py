@@ -160,6 +160,13 @@ def test_one_topology_that_tracks_its_tuples_is_enough(tmp_path: Path) -> None:
     assert finding.severity is Severity.ERROR
 
 
+def test_a_topology_that_cannot_be_read_changes_nothing(tmp_path: Path) -> None:
+    write(tmp_path, {"broken.yaml": "name: x\ntopology:\n- spout: {name: a\n"})
+    (finding,) = found(tmp_path, NO_ACK, conf="conf.setNumAckers(0);")
+
+    assert "costs nothing" not in finding.message
+
+
 def test_an_ignore_comment_makes_an_unanchored_emit_a_boundary(tmp_path: Path) -> None:
     emit = "collector.emit(new Values(input.getString(0)));"
     comment = "  // ackdoctor: ignore[ACK201] counts may be lost"

@@ -301,3 +301,58 @@ def test_an_object_that_flushes_on_a_thread_of_its_own():
     found = java_facts(source).acks_early
     assert found is not None
     assert found.line == 18
+
+
+# ---- what is only kept ----
+
+
+def _kept(body: str) -> bool:
+    head = _HEAD.format(module="pystorm.bolt", base="Bolt", start="self.cfg = conf")
+    return python_facts(f"{head}    def process(self, tup):\n{body}", "Made").keeps is not None
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "        self.counts[tup.values[0]] += 1\n        self.emit([self.counts[tup.values[0]]])\n",
+        "        self.rows.append(tup.values[0])\n",
+        "        self.total += 1\n        self.emit([self.total])\n",
+    ],
+)
+def test_data_that_stay_in_memory(lines):
+    assert _kept(lines)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "        self.emit([tup.values[0]])\n",
+        "        self.store.append(tup.values[0], 1)\n",
+        "        self.last = tup.values[0]\n",
+        "        self.total += 1\n        self.logger.info('%d', self.total)\n",
+    ],
+)
+def test_nothing_stays_in_memory(lines):
+    assert not _kept(lines)
+
+
+def test_a_java_map_that_stays_in_memory():
+    facts = java_facts(
+        """
+        import java.util.*;
+        import org.apache.storm.task.*;
+        import org.apache.storm.topology.base.*;
+        import org.apache.storm.tuple.*;
+        public class Count extends BaseBasicBolt {
+            Map<String, Integer> counts = new HashMap<>();
+            public void execute(Tuple tuple, org.apache.storm.topology.BasicOutputCollector collector) {
+                Integer count = counts.getOrDefault(tuple.getString(0), 0);
+                counts.put(tuple.getString(0), count + 1);
+                collector.emit(new Values(tuple.getString(0), count));
+            }
+        }
+        """,
+        "Count",
+    )
+    assert facts.keeps is not None
+    assert facts.acks_early is None

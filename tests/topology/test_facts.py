@@ -380,3 +380,18 @@ _TICK_FLUSH = """
 )
 def test_the_size_of_a_batch_in_python(condition, more, size):
     assert python_facts(_PYTHON_BATCH.format(condition=condition) + more).batch_size == size
+
+
+@pytest.mark.parametrize(
+    ("body", "slept"),
+    [
+        ("time.sleep(45)", (45, 8)),
+        ("time.sleep(2)\nself.pause()", (60, 12)),
+        ("time.sleep(tup.values[0])", None),
+        ("self.emit([1])", None),
+    ],
+)
+def test_the_longest_sleep_of_a_handler(body, slept):
+    helper = "\n    def pause(self):\n        time.sleep(60)\n"
+    found = python_facts("import time\n" + _bolt(body) + helper).sleep
+    assert (None if found is None else (found[0], found[1].line)) == slept

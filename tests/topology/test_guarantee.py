@@ -111,11 +111,16 @@ def test_a_source_that_is_acked_on_delivery_confirms_the_loss() -> None:
     delivered = {"source_ack": SourceAck.ON_DELIVERY, "source_ack_place": Place("words.py", 4)}
     found = judge(words=spout(on_fail=OnFail.NOTHING, **delivered))
 
-    assert facts_of(found) == [
-        "spout-no-replay words words.py:8",
-        "source-acked-on-delivery words words.py:4",
-    ]
+    assert facts_of(found) == ["spout-no-replay words words.py:8"]
+    assert found.reasons[0].why.endswith("its source forgets the message before the ack (words.py:4)")
     assert judge(words=spout(**delivered)).word == "at-least-once"
+
+
+def test_a_source_that_is_acked_on_delivery_decides_nothing_if_fail_is_not_known() -> None:
+    delivered = {"source_ack": SourceAck.ON_DELIVERY, "source_ack_place": Place("words.py", 4)}
+
+    assert judge(words=spout(on_fail=OnFail.UNKNOWN, **delivered)).word == "unknown"
+    assert judge(words=spout(on_fail=OnFail.SOURCE, **delivered)).word == "at-most-once"
 
 
 def test_kafkas_no_guarantee_loses_and_repeats() -> None:
@@ -552,3 +557,37 @@ def test_a_file_that_does_not_parse_is_unknown() -> None:
 
 def test_a_topology_without_a_spout_is_unknown() -> None:
     assert judge(topology(nodes=(node("count"),))).word == "unknown"
+
+
+def test_counts_in_memory_are_a_note_beside_at_least_once() -> None:
+    found = judge(count=bolt(keeps=Place("count.py", 7)))
+
+    assert found.word == "at-least-once"
+    assert [note for note in found.notes if "count.py:7" in note and "lost with its worker" in note]
+    assert not [
+        note
+        for note in judge(words=spout(on_fail=OnFail.NOTHING), count=bolt(keeps=HERE)).notes
+        if "lost" in note
+    ]
+
+
+def test_emits_without_an_id_are_one_reason() -> None:
+    found = judge(words=spout(emits=(emit(5, has_id=False), emit(9, has_id=False))))
+
+    assert facts_of(found) == ["spout-no-ids words code.py:5"]
+    assert "(also code.py:9)" in found.reasons[0].why
+
+
+def test_code_that_is_not_read_is_a_note_if_other_facts_decide() -> None:
+    top = replace(TWO_BOLTS)
+    known = {"words": spout(on_fail=OnFail.NOTHING), "count": bolt()}
+    found = verdict(top, known)
+
+    assert facts_of(found) == ["spout-no-replay words words.py:8"]
+    assert "store is not judged: no file here has the class Store (topology.py:2)" in found.notes
+
+
+def test_a_missing_ack_repeats_nothing_if_the_spout_does_not_replay() -> None:
+    found = judge(words=spout(on_fail=OnFail.NOTHING), count=bolt(faults=(fault("ACK101"),)))
+
+    assert facts_of(found) == ["spout-no-replay words words.py:8"]

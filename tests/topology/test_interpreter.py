@@ -217,3 +217,18 @@ def test_odd_code_never_raises() -> None:
         "Unknown.X.y(1)(2);",
     ):
         outcomes(java(body), "main", "Main")
+
+
+def test_a_class_is_found_by_a_name_that_the_code_knows() -> None:
+    maker = "class Maker { String id; Maker(String id) { this.id = id; } }"
+    found = run(
+        'Maker one = (Maker) Class.forName(NAME).getDeclaredConstructor(String.class).newInstance("a");'
+        ' Maker two = (Maker) Main.class.getClassLoader().loadClass("p.Maker").newInstance("b");'
+        ' new Box().put(one.id, two.id, Class.forName("x.Away").newInstance(), Class.forName(args[0]).newInstance());',
+        'static final String NAME = "p." + "Maker";',
+        Maker=maker,
+    )
+    assert (
+        found[-1]
+        == "put('a', 'b', Class.forName(\"x.Away\").newInstance(), Class.forName(args[0]).newInstance())"
+    )

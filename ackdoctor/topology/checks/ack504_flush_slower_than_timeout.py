@@ -19,6 +19,10 @@ _LENGTH, _SLIDE = f"{_WINDOW}.length.duration.ms", f"{_WINDOW}.sliding.interval.
 _LENGTH_COUNT, _SLIDE_COUNT = f"{_WINDOW}.length.count", f"{_WINDOW}.sliding.interval.count"
 _CHECKPOINTS = "topology.state.checkpoint.interval.ms"
 _MILLISECONDS = 1000
+_SUBPROCESS = "topology.subprocess.timeout.secs"
+_WORKER = "supervisor.worker.timeout.secs"  # the heartbeat of a process falls back to it
+_USUAL = 30
+_MULTILANG = frozenset({"streamparse-py", "streamparse-clj", "pyleus", "petrel"})
 
 
 class _Wait(NamedTuple):
@@ -31,6 +35,7 @@ class _Wait(NamedTuple):
 
 def check(wiring: Wiring) -> Iterator[Defect]:
     """Yield windows, ticks and checkpoints that outlast the timeout, alone or along a path."""
+    yield from _subprocesses(wiring)
     timeout = number(wiring.graph.setting(TIMEOUT))
     if timeout is None or timeouts_off(wiring.graph) is not None:
         return
@@ -126,6 +131,22 @@ def _checkpoints(wiring: Wiring, timeout: float) -> Iterator[Defect]:
         yield _defect(
             wiring, "checkpoint-exceeds-timeout", sure, _Wait(stateful[0], seconds, setting), timeout
         )
+
+
+def _subprocesses(wiring: Wiring) -> Iterator[Defect]:
+    """Yield bolts in another process that sleep longer than Storm waits for their heartbeat."""
+    setting = wiring.setting(_SUBPROCESS) or wiring.setting(_WORKER)
+    timeout = _USUAL if setting is None else number(setting)
+    if timeout is None:
+        return
+    multilang = wiring.judged.topology.kind in _MULTILANG
+    for node in wiring.graph.nodes.values():
+        facts = wiring.facts(node)
+        slept = facts.sleep if facts is not None and node.role == "bolt" else None
+        if slept is not None and slept[0] >= timeout and (multilang or node.cls.endswith(".py")):
+            values = {"name": node.id, "time": f"{slept[0]:g} s", "timeout": f"{timeout:g} s"}
+            kind = "subprocess-timeout"
+            yield wiring.defect(FLUSH_SLOWER_THAN_TIMEOUT, kind, "likely", slept[1], node.id, **values)
 
 
 def _batches(wiring: Wiring) -> Iterator[Defect]:

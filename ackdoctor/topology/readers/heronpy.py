@@ -22,11 +22,13 @@ from ackdoctor.topology.readers.python_specs import (
     topologies_of,
     with_mode_of_pyheron,
 )
+from ackdoctor.topology.readers.unfollowed import unfollowed
 from ackdoctor.topology.settings import MODE
 
 _PACKAGES = frozenset({"heronpy", "pyheron", "heron"})
 _BUILDER, _STREAMLETS = "TopologyBuilder", "Builder"
 _SUBMIT = "build_and_submit"
+_WIRING = frozenset({*ADD, "add_spec", "new_source"})
 
 
 def from_program(program: Program, own: set[str]) -> tuple[Topology, ...]:
@@ -48,17 +50,22 @@ def _of_unit(program: Program, reader: SpecReader, unit: Unit) -> Iterator[Topol
     def read(run: Run) -> Iterator[Topology]:
         for call in run.calls:
             if call.place.path == unit.path and isinstance(call.result, Obj):
+                found: Topology | None = None
                 if call.name == _BUILDER and _is_heron(call):
-                    yield _built(reader, call, call.result)
+                    found = _built(reader, call, call.result)
                 elif call.name == _STREAMLETS and _is_heron(call):
-                    yield _streamlets(call, call.result, run)
+                    found = _streamlets(call, call.result, run)
+                if found is not None:
+                    runs = [each.order for each in _runs(call.result, run)]
+                    gaps = unfollowed(run, call.result, _WIRING, *runs[-1:])
+                    yield replace(found, gaps=(*found.gaps, *gaps))
 
     ran: set[int] = set()
     functions = [function for function in unit.functions.values() if _builds(function)]
     for function in (unit.body, *functions):
         if id(function) in ran or not (functions or _builds(function)):
             continue
-        found, executed = topologies_of(program, Entry(function, unit), read)
+        found, executed = topologies_of(program, Entry(function, unit), "heronpy", read)
         ran |= executed
         yield from found
 
@@ -180,9 +187,7 @@ def _streamlets(made: Invocation, builder: Obj, run: Run) -> Topology:
             todo += _calls_on(call.result)
     for call in todo:
         todo += _stage(stages, call)
-    runs = [
-        call for call in run.calls if call.name == "run" and builder in (*call.args, *call.keywords.values())
-    ]
+    runs = _runs(builder, run)
     gaps = [] if runs else [Gap("this code does not run the builder", made.place)]
     settings = _semantics(runs[-1].argument(1, "config"), runs[-1].place) if runs else ()
     return Topology(
@@ -195,6 +200,13 @@ def _streamlets(made: Invocation, builder: Obj, run: Run) -> Topology:
         settings=tuple(settings),
         gaps=(*gaps, *stages.gaps),
     )
+
+
+def _runs(builder: Obj, run: Run) -> list[Invocation]:
+    """The calls that run what a builder of streamlets builds."""
+    return [
+        each for each in run.calls if each.name == "run" and builder in (*each.args, *each.keywords.values())
+    ]
 
 
 def _stage(stages: _Stages, call: Invocation) -> Iterable[Invocation]:

@@ -6,9 +6,9 @@ A graph with other components or settings on another branch of the code is a top
 import re
 from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.symbols import SymbolTable
 from ackdoctor.model.notation import JAVA
@@ -16,10 +16,11 @@ from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
 from ackdoctor.topology.frameworks import framework_of_imports
 from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, root
-from ackdoctor.topology.readers import storm_java, storm_streams, trident
+from ackdoctor.topology.readers import linear_drpc, storm_java, storm_streams, trident
 from ackdoctor.topology.readers.java_config import CONFIGS, is_config, settings_of
 from ackdoctor.topology.readers.java_entries import EntryPoints, mentions
 from ackdoctor.topology.readers.undecided import unsubmitted_settings, without_fragments
+from ackdoctor.topology.readers.unfollowed import unfollowed
 from ackdoctor.topology.readers.wiring import Wired
 
 _CONFIGURABLE = {
@@ -28,7 +29,7 @@ _CONFIGURABLE = {
     "com.digitalpebble.storm.crawler.ConfigurableTopology": "java-configurable",
     "org.apache.stormcrawler.ConfigurableTopology": "java-configurable",
 }
-_BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS}
+_BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS, **linear_drpc.BUILDERS}
 _WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
 _GRAPHS = {"trident": trident.graph_of, "storm-streams": storm_streams.graph_of}
 _CLASSES = {**_BUILDERS, **_CONFIGURABLE}
@@ -56,6 +57,7 @@ _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source ma
         ".state",
         ".streams",
         ".streams.windowing",
+        ".drpc",
         ".trident",
         ".trident.fluent",
         ".trident.operation",
@@ -77,6 +79,7 @@ _ADDRESS = re.compile(
 _MAX_BRANCHES = 8  # of one topology; of more, one is reported
 _MAX_ENTRIES = 40  # of one cluster of files
 _MAX_STEPS = 80_000  # of the interpreter for one cluster, before it begins with another entry point
+_LIMIT = "the code in its reach has more branches or entry points than are followed"
 
 
 class _Submission(NamedTuple):
@@ -101,6 +104,7 @@ class _Wiring(NamedTuple):
     topology: Topology
     submitted: bool
     unused: tuple[_Unused, ...] = ()
+    cut: bool = False  # the path is longer than the interpreter follows
 
     def complete(self, used: AbstractSet[Place | None]) -> Topology:
         """The topology with the defects of the configuration objects that no path submits."""
@@ -112,11 +116,7 @@ class _Wiring(NamedTuple):
         )
 
 
-class _Outcome(NamedTuple):
-    """What one path wires."""
-
-    wirings: tuple[_Wiring, ...] = ()
-    cut: bool = False  # the path is longer than the interpreter follows
+_Outcome: TypeAlias = "tuple[_Wiring, ...] | None"  # what one path wires; None without a topology
 
 
 class _Branch(NamedTuple):
@@ -133,51 +133,95 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     if not wires or not any(unit.path in own and mentions(unit, _NAMES, _PACKAGES) for unit in units):
         return ()
     points = EntryPoints(program)
-    wiring = points.wiring(_WIRING)
-    entries = {(id(each.function), id(each.this)): each for each in points.above(wiring)}
-    executed: set[int] = set()
-    found: dict[tuple[Place, str], list[Topology]] = {}
-    steps = 0
-    for entry in [each for each in entries.values() if each.function.path in own][:_MAX_ENTRIES]:
-        if steps < _MAX_STEPS:
-            steps += _explore(program, entry, executed, found)
-    for entry in wiring[:_MAX_ENTRIES]:
-        if entry.function.path in own and id(entry.function) not in executed and steps < _MAX_STEPS:
-            steps += _explore(program, entry, executed, found)
-    return without_fragments(topology for several in found.values() for topology in several)
+    linear = any(mentions(unit, linear_drpc.BUILDERS, _PACKAGES) for unit in units)
+    starts = points.wiring(_WIRING | linear_drpc.WIRING if linear else _WIRING)
+    wiring = [each for each in starts if each.function.path in own]
+    entries = {(id(each.function), id(each.this)): each for each in points.above(starts)}
+    search = _Search(program)
+    for entry in entries.values():
+        if entry.function.path in own:
+            search.explore(entry)
+    for entry in wiring:
+        if id(entry.function) not in search.executed:
+            search.explore(entry)
+    return without_fragments((*search.topologies(), *search.unread(wiring)))
 
 
-def _explore(
-    program: SymbolTable, entry: Entry, executed: set[int], found: dict[tuple[Place, str], list[Topology]]
-) -> int:
-    """Execute an entry point, add the topologies that are not yet known, and return the number of steps."""
-    paths = explore(program, entry, JAVA, partial(_outcome, program), _LIBRARY)
-    executed |= paths.executed
-    for topology in _merged(paths):
-        same = found.setdefault((topology.place, topology.kind), [])
-        if all(_identity(each) != _identity(topology) for each in same):
-            same.append(topology)
-    return paths.steps
+@dataclass(slots=True)
+class _Search:
+    """The topologies of one cluster of files: each entry point is executed, up to a limit."""
+
+    program: SymbolTable
+    found: dict[tuple[Place, str], list[Topology]] = field(default_factory=dict)
+    executed: set[int] = field(default_factory=set)
+    productive: set[int] = field(default_factory=set)  # functions on the way to a topology
+    barren: set[int] = field(default_factory=set)  # functions on a way that ends at a limit
+    skipped: list[Entry] = field(default_factory=list)
+    entries: int = 0
+    steps: int = 0
+
+    def explore(self, entry: Entry) -> None:
+        """Execute an entry point, and add the topologies that are not yet known."""
+        if self.entries >= _MAX_ENTRIES or self.steps >= _MAX_STEPS:
+            self.skipped.append(entry)
+            return
+        paths = explore(self.program, entry, JAVA, partial(_outcome, self.program), _LIBRARY)
+        self.entries, self.steps = self.entries + 1, self.steps + paths.steps
+        self.executed |= paths.executed
+        topologies = list(_merged(paths))
+        if topologies:
+            self.productive |= paths.executed
+        elif paths.truncated or paths.limited:
+            self.barren |= paths.executed
+        for topology in topologies:
+            same = self.found.setdefault((topology.place, topology.kind), [])
+            if all(_identity(each) != _identity(topology) for each in same):
+                same.append(topology)
+
+    def topologies(self) -> Iterator[Topology]:
+        """The topologies that were read."""
+        return (topology for several in self.found.values() for topology in several)
+
+    def unread(self, wiring: Sequence[Entry]) -> Iterator[Topology]:
+        """An empty topology, with the reason, for each file with code that was not executed to its end."""
+        barren = (each for each in wiring if id(each.function) in self.barren - self.productive)
+        for function in {each.function.path: each.function for each in (*barren, *self.skipped)}.values():
+            place = Place(function.path, function.head.line)
+            why = f"the entry point `{function.qualname}` is not judged: {_LIMIT}"
+            yield Topology(
+                name=_stem(function.path),
+                kind="java-builder",
+                framework="",
+                place=place,
+                nodes=(),
+                edges=(),
+                gaps=(Gap(why, place),),
+            )
 
 
 # ---- one path ----
 
 
-def _outcome(program: SymbolTable, run: Run) -> _Outcome | None:
+def _outcome(program: SymbolTable, run: Run) -> _Outcome:
     """The topologies of one path; None without one."""
     wirings: list[_Wiring] = []
     builders = {
         id(call.receiver): call.receiver
         for call in run.calls
-        if call.receiver is not None and call.name in _WIRING and _kind_of(program, call.receiver)
+        if call.receiver is not None and call.name in _names_of(program, call.receiver)
     }
     for builder in builders.values():
         for submission in _submissions(run, builder) or [_Submission()]:
             topology = _topology(program, run, builder, submission)
             if topology is not None:
+                gaps = unfollowed(run, builder, _names_of(program, builder), submission.order)
+                submitted = submission.call is not None
+                if run.ended == "limit" and not submitted:
+                    gaps = (*gaps, Gap("the code that wires this is longer than is followed", topology.place))
+                topology = replace(topology, gaps=(*topology.gaps, *gaps))
                 unused = tuple(_unused(program, run, submission))
-                wirings.append(_Wiring(topology, submission.call is not None, unused))
-    return _Outcome(tuple(wirings), run.ended == "limit") if wirings else None
+                wirings.append(_Wiring(topology, submitted, unused, cut=run.ended == "limit"))
+    return tuple(wirings) or None
 
 
 def _kind_of(program: SymbolTable, obj: Obj | None) -> str:
@@ -185,6 +229,17 @@ def _kind_of(program: SymbolTable, obj: Obj | None) -> str:
     if obj is None:
         return ""
     return next((_BUILDERS[name] for name in _classes_of(program, obj) if name in _BUILDERS), "")
+
+
+def _names_of(program: SymbolTable, builder: Obj) -> frozenset[str]:
+    """The methods of a builder that wire; none if an object is no builder."""
+    if _is_linear(program, builder):
+        return linear_drpc.WIRING
+    return _WIRING if _kind_of(program, builder) else frozenset()
+
+
+def _is_linear(program: SymbolTable, builder: Obj) -> bool:
+    return not linear_drpc.BUILDERS.keys().isdisjoint(_classes_of(program, builder))
 
 
 def _classes_of(program: SymbolTable, obj: Obj) -> tuple[str, ...]:
@@ -218,7 +273,7 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
     wired = _graph_of(program, builder)(builder, submission.order, run.calls)
     if not wired.nodes:
         return None
-    first = next(call.place for call in builder.calls if call.name in _WIRING)
+    first = next(call.place for call in builder.calls if call.name in _names_of(program, builder))
     place = builder.place if builder.place.path == first.path and not builder.given else first
     kind = _kind_of(program, builder)
     call, conf = submission.call, submission.conf
@@ -248,6 +303,8 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
 
 
 def _graph_of(program: SymbolTable, builder: Obj) -> Callable[[Obj, int, Sequence[Invocation]], Wired]:
+    if _is_linear(program, builder):
+        return linear_drpc.graph_of
     return _GRAPHS.get(_kind_of(program, builder), storm_java.graph_of)
 
 
@@ -290,25 +347,24 @@ def _unused(program: SymbolTable, run: Run, submission: _Submission) -> Iterator
 # ---- all paths ----
 
 
-def _merged(paths: Paths[_Outcome | None]) -> Iterator[Topology]:
+def _merged(paths: Paths[_Outcome]) -> Iterator[Topology]:
     """The topologies of all paths of an entry point; those that differ are branches of one."""
     groups: dict[tuple[Place, str], list[tuple[_Wiring, tuple[Decision, ...]]]] = {}
     outcomes = [(path.outcome, path.decisions) for path in paths.paths if path.outcome is not None]
-    cut = paths.truncated or any(outcome.cut for outcome, _ in outcomes)
     for outcome, decisions in outcomes:
-        for wiring in outcome.wirings:
+        for wiring in outcome:
             key = (wiring.topology.place, wiring.topology.kind)
             groups.setdefault(key, []).append((wiring, decisions))
     used = {wiring.topology.config for group in groups.values() for wiring, _ in group}
     for (place, _), group in groups.items():
-        submitted = [each for each in group if each[0].submitted] or group
+        submitted = [each for each in group if each[0].submitted or each[0].cut] or group
         names = [wiring.topology.name for wiring, _ in submitted if wiring.topology.name]
         name = names[0] if names else _stem(place.path)
         branches: list[_Branch] = []
         for wiring, decisions in submitted:
             topology = replace(wiring.complete(used), name=name)
             identity = _identity(topology)
-            if cut:
+            if paths.truncated:
                 gap = Gap("this code has more branches than are followed", place)
                 topology = replace(topology, gaps=(*topology.gaps, gap))
             if all(_identity(branch.topology) != identity for branch in branches):
@@ -341,7 +397,7 @@ def _stem(path: str) -> str:
     return path.rpartition("/")[2].rpartition(".")[0]
 
 
-def _with_conditions(branches: Sequence[_Branch], paths: Paths[_Outcome | None]) -> Iterator[Topology]:
+def _with_conditions(branches: Sequence[_Branch], paths: Paths[_Outcome]) -> Iterator[Topology]:
     """The branches of one topology with their conditions; a setting of some of them only is a defect."""
     if len(branches) == 1:
         yield branches[0].topology

@@ -17,6 +17,7 @@ from ackdoctor.topology.interpreter import Entry, Run
 from ackdoctor.topology.objects import Data, Invocation, Obj, chain, describe
 from ackdoctor.topology.readers.python_specs import texts_in, topologies_of
 from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.topology.readers.unfollowed import unfollowed
 from ackdoctor.topology.texts import Texts
 
 _ROLES = {"setSpout": "spout", "setBolt": "bolt", "setJavaSpout": "spout", "setJavaBolt": "bolt"}
@@ -71,11 +72,11 @@ def _topologies(
     builder = Obj(place=place, given=True, text=function.params[0].name)
 
     def read(run: Run) -> Iterator[Topology]:
-        yield _topology(
-            _name(unit, function), place, [call for call in run.calls if call.receiver is builder]
-        )
+        calls = [call for call in run.calls if call.receiver is builder]
+        topology = _topology(_name(unit, function), place, calls)
+        yield replace(topology, gaps=unfollowed(run, builder, _ROLES))
 
-    return topologies_of(program, Entry(function, unit, args=(builder,)), read)
+    return topologies_of(program, Entry(function, unit, args=(builder,)), "petrel", read)
 
 
 def _name(unit: Unit, function: Function) -> str:

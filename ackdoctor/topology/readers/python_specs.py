@@ -5,6 +5,7 @@ The interpreter evaluates the calls; here their arguments become components, sub
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from posixpath import basename
 
 from ackdoctor.flow.program import Program
 from ackdoctor.model.cfg import ClassInfo
@@ -278,15 +279,21 @@ def with_mode_of_pyheron(topology: Topology) -> Topology:
 
 # ---- paths ----
 
+_TOO_LONG = "the code that wires this is longer, or has more branches, than is followed"
+
 
 def topologies_of(
-    program: Program, entry: Entry, read: Callable[[Run], Iterable[Topology]]
+    program: Program, entry: Entry, kind: str, read: Callable[[Run], Iterable[Topology]]
 ) -> tuple[tuple[Topology, ...], frozenset[int]]:
     """The topologies on each path through an entry point, and the functions that the paths run."""
     variants: dict[str, tuple[Topology, ...]] = {}
+    head = entry.this.head if entry.this is not None else entry.function.head
+    gap = Gap(_TOO_LONG, Place(entry.unit.path, head.line))
 
     def outcome(run: Run) -> str:
         found = tuple(topology for topology in read(run) if topology.nodes)
+        if run.ended == "limit":
+            found = tuple(replace(topology, gaps=(*topology.gaps, gap)) for topology in found)
         variants[repr(found)] = found
         return repr(found)
 
@@ -297,5 +304,10 @@ def topologies_of(
         conditions = [decision.text for decision in path.decisions if decision.key in paths.relevant]
         for topology in variants[path.outcome]:
             branch = " and ".join(conditions) if len(known) > 1 else ""
-            found.setdefault(repr(topology), replace(topology, branch=branch))
+            gaps = (*topology.gaps, gap) if paths.truncated else topology.gaps
+            found.setdefault(repr(topology), replace(topology, branch=branch, gaps=gaps))
+    if not found and (paths.limited or paths.truncated):
+        name = basename(entry.unit.path).removesuffix(".py") if entry.this is None else entry.this.name
+        empty = Topology(name=name, kind=kind, framework="", place=gap.place, nodes=(), edges=(), gaps=(gap,))
+        return (empty,), paths.executed
     return tuple(found.values()), paths.executed

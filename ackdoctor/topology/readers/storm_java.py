@@ -20,7 +20,7 @@ BUILDERS = {
 }
 WIRING = frozenset({"setSpout", "setBolt"})
 _ROLES = {"setSpout": "spout", "setBolt": "bolt"}
-_GROUPINGS = {
+GROUPINGS = {
     "shuffleGrouping": "shuffle",
     "fieldsGrouping": "fields",
     "globalGrouping": "global",
@@ -72,7 +72,7 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
 
 def _edges(target: str, declared: Sequence[Invocation]) -> Iterator[Edge]:
     for call in declared:
-        kind = _GROUPINGS.get(call.name)
+        kind = GROUPINGS.get(call.name)
         if kind is None or not call.args:
             continue
         source, stream, rest = _subscription(call, with_argument=kind in _WITH_ARGUMENT)

@@ -67,7 +67,7 @@ def _topologies(
         yield _topology(reader, cls, body if isinstance(body, dict) else {}, kind, framework)
 
     unit = program.units[cls.path]
-    return topologies_of(program, Entry(unit.body, unit, cls), read)[0]
+    return topologies_of(program, Entry(unit.body, unit, cls), kind, read)[0]
 
 
 def _topology(

@@ -51,6 +51,7 @@ class _Stream:
 
     sources: tuple[str, ...] = ()
     grouping: str = "shuffle"
+    requests: Node | None = None  # the source, if requests of DRPC make the stream
 
 
 @dataclass(slots=True)
@@ -75,6 +76,10 @@ class _Graph:
         if same:
             node = replace(node, id=f"{node.id}#{len(same) + 1}")
         self.nodes[node.id] = node
+        requests = stream.requests
+        if requests is not None:
+            self.nodes.setdefault(requests.id, requests)
+            self.edges.append(Edge(source=requests.id, target=node.id, place=place, grouping=stream.grouping))
         for source in stream.sources:
             self.edges.append(Edge(source=source, target=node.id, place=place, grouping=stream.grouping))
         return node.id
@@ -89,6 +94,10 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         if call.order < before and call.kind == "call" and not call.inlined:
             _read(graph, builder, call)
     _add_sinks(graph, calls)
+    if not graph.nodes:  # requests of DRPC alone
+        for stream in graph.streams.values():
+            if stream.requests is not None:
+                graph.nodes.setdefault(stream.requests.id, stream.requests)
     return Wired(tuple(graph.nodes.values()), tuple(graph.edges), gaps=tuple(graph.gaps))
 
 
@@ -115,7 +124,9 @@ def _read(graph: _Graph, builder: Obj, call: Invocation) -> None:
 
 def _new_stream(graph: _Graph, call: Invocation) -> _Stream | None:
     if call.name == "newDRPCStream":
-        return _Stream()  # a query reads the states
+        return _Stream(
+            requests=_requests(call)
+        )  # a query reads the states, and is a source only if it writes
     if call.name in _JOINS:
         return _joined(graph, call)
     if call.name != "newStream" or not call.args:
@@ -141,6 +152,18 @@ def _spout(call: Invocation) -> Node:
     )
 
 
+def _requests(call: Invocation) -> Node:
+    """The spout of a DRPC stream; it is called after the function."""
+    names = call.receiver.names if call.receiver is not None else ()
+    package = "backtype.storm" if any(name.startswith("storm.") for name in names) else "org.apache.storm"
+    return Node(
+        id=identifier(call.args[0], call) if call.args else "drpc",
+        role="spout",
+        cls=f"{package}.drpc.DRPCSpout",
+        place=call.place,
+    )
+
+
 def _parallelism(call: Invocation) -> int | None:
     """The hint that follows a call in its chain."""
     following = call.result
@@ -157,11 +180,13 @@ def _parallelism(call: Invocation) -> int | None:
 def _joined(graph: _Graph, call: Invocation) -> _Stream:
     """The stream of several: its sources are all of theirs."""
     sources: dict[str, None] = {}
+    requests: Node | None = None
     for arg in _flat(call.args):
         if isinstance(arg, Obj) and id(arg) in graph.streams:
             graph.used.add(id(arg))
             sources |= dict.fromkeys(graph.streams[id(arg)].sources)
-    return _Stream(tuple(sources), "fields" if call.name == "join" else "shuffle")
+            requests = requests or graph.streams[id(arg)].requests
+    return _Stream(tuple(sources), "fields" if call.name == "join" else "shuffle", requests)
 
 
 def _flat(args: Sequence[Data]) -> Iterator[Data]:
@@ -177,14 +202,13 @@ def _next_stream(graph: _Graph, call: Invocation, stream: _Stream) -> _Stream:
     name = call.name
     if name in _PERSISTS:
         return _Stream((graph.add(_state(call), stream, call.place),))
-    if name == _EFFECT and stream.sources:
+    if name == _EFFECT and (stream.sources or stream.requests):
         graph.add(_function(call), stream, call.place)
     if name in _BY_FIELDS and call.args:
-        return _Stream(
-            stream.sources, f"{name if name == 'groupBy' else 'fields'}({fields_text(call.args[0], call)})"
-        )
+        fields = fields_text(call.args[0], call)
+        return replace(stream, grouping=f"{name if name == 'groupBy' else 'fields'}({fields})")
     if name in _REPARTITIONS:
-        return _Stream(stream.sources, _REPARTITIONS[name])
+        return replace(stream, grouping=_REPARTITIONS[name])
     return stream
 
 

@@ -193,3 +193,34 @@ def test_a_file_that_does_not_parse_leaves_the_settings_open():
 def test_without_a_file_the_defaults_hold():
     (topology,) = configured()
     assert effective(topology, ACKERS).place == Place("the defaults of Storm")
+
+
+def test_code_that_may_add_more_is_a_gap():
+    topology = only("""
+        import other
+        from count import Count
+
+        def create(builder):
+            for number in range(200):
+                builder.setBolt("count%d" % number, Count())
+            other.more(builder)
+        """)
+    assert [(gap.why.partition(" may ")[0], gap.place.line) for gap in topology.gaps] == [
+        ("the iterations of this loop after the first 128", 6),
+        ("`more`", 8),
+    ]
+
+
+def test_code_that_is_too_long_is_said():
+    topology = only("""
+        from count import Count
+
+        def create(builder):
+            total = 0
+            for one in range(100):
+                for other in range(100):
+                    total += one * other
+            builder.setBolt("count", Count())
+        """)
+    assert (topology.nodes, topology.place) == ((), Place("shop/create.py", 4))
+    assert "is longer" in topology.gaps[0].why

@@ -109,3 +109,18 @@ def test_values_of_a_state_flow_on_from_it() -> None:
         '.newValuesStream().partitionPersist(new StoreFactory(), new Fields("a"), new Up());'
     )
     assert edges(found)[1] == "(persistentAggregate Factory) -shuffle-> (partitionPersist StoreFactory)"
+
+
+def test_requests_that_are_stored_come_from_a_spout() -> None:
+    found = one(
+        't.newDRPCStream("put").shuffle().partitionPersist(RedisMapState.opaque(config()), new Fields("args"), new Put());'
+    )
+    assert [(each.id, each.cls) for each in found.nodes if each.role == "spout"] == [
+        ("put", "org.apache.storm.drpc.DRPCSpout")
+    ]
+    assert edges(found) == ["put -shuffle-> (partitionPersist opaque)"]
+
+
+def test_requests_alone_are_a_topology() -> None:
+    found = one('t.newDRPCStream("words").each(new Fields("args"), new Split(), new Fields("w"));')
+    assert nodes(found) == [("words", "spout", "org.apache.storm.drpc.DRPCSpout", 11)]

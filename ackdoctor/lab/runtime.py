@@ -1,4 +1,4 @@
-"""What the executors of a cluster share: queues with loss, virtual time, task contexts (Task.java)."""
+"""What the executors of a cluster share: queues with loss, transfer buffers, virtual time, task contexts (Task.java)."""
 
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -72,11 +72,32 @@ def draw_speed(random: Random) -> float:
     return float(2 ** (8 * random.random() - 4))
 
 
+@dataclass(slots=True, kw_only=True)
+class Death:
+    """The death of an executor, with its worker.
+
+    `lost` messages were in its queue, `dropped` messages came while it was down.  A bolt had `in_hand` tuples in
+    execution, 0 or 1.  `pending` is the size of an acker's or a spout's pending map.  `unsent` messages were in the
+    worker's transfer buffer; only the first death of a worker's executors counts them.
+    """
+
+    component: str
+    tasks: tuple[int, ...]
+    time_ms: int
+    reason: str
+    lost: int
+    in_hand: int = 0
+    pending: int = 0
+    unsent: int = 0
+    dropped: int = 0
+    until_ms: int | None = None  # the time of the restart
+
+
 class Inbox:
     """The queue of an executor.  Messages on the routes in `held` are stalled.
 
     Each route draws its speed once.  Some routes are far slower than others, so acks overtake inits
-    and answers arrive late.
+    and answers arrive late.  With a `death`, the executor is down: its messages are dropped.
     """
 
     def __init__(self, held: set[Route], random: Random) -> None:
@@ -86,6 +107,7 @@ class Inbox:
         self._speeds: dict[Route, float] = {}
         self._first: deque[Parcel] = deque()
         self._open: list[Route] = []  # routes with messages that are not in `held`
+        self.death: Death | None = None
 
     def __len__(self) -> int:
         return len(self._first) + sum(map(len, self._queues.values()))
@@ -99,6 +121,9 @@ class Inbox:
 
     def put(self, parcel: Parcel) -> None:
         """Append to the queue of the parcel's route."""
+        if self.death is not None:
+            self.death.dropped += 1
+            return
         route = (parcel.sender, parcel.receiver)
         queue = self._queues.get(route)
         if queue is None:
@@ -110,13 +135,18 @@ class Inbox:
 
     def put_first(self, parcel: Parcel) -> None:
         """Append to the queue that is served first."""
-        self._first.append(parcel)
+        if self.death is not None:
+            self.death.dropped += 1
+        else:
+            self._first.append(parcel)
 
     def take(self) -> Parcel:
         """Remove and return the oldest message of a route, drawn by speed."""
         if self._first:
             return self._first.popleft()
-        number = choose_weighted([self._speeds[route] for route in self._open], self._random)
+        number = 0
+        if len(self._open) > 1:
+            number = choose_weighted([self._speeds[route] for route in self._open], self._random)
         route = self._open[number]
         queue = self._queues[route]
         parcel = queue.popleft()
@@ -178,28 +208,68 @@ class Agenda:
         self._clock.advance((time_ms - self._clock.now_ms()) / 1000)
 
 
+class Transfer:
+    """The transfer buffers of the workers: a message to another worker leaves with the next flush.
+
+    Storm flushes every millisecond (topology.flush.tuple.freq.millis).  A worker that dies loses its buffer.
+    """
+
+    def __init__(
+        self, agenda: Agenda, clock: VirtualClock, flush_ms: int, workers: Sequence[Sequence[int]]
+    ) -> None:
+        self._worker_of = {task: number for number, tasks in enumerate(workers) for task in tasks}
+        self._agenda = agenda
+        self._clock = clock
+        self._flush_ms = flush_ms
+        self._buffers: dict[int, list[tuple[Parcel, Inbox]]] = {}
+
+    def put(self, parcel: Parcel, inbox: Inbox) -> None:
+        """Buffer a message; one to the same worker goes straight to its queue."""
+        worker = self._worker_of[parcel.sender]
+        if worker == self._worker_of[parcel.receiver]:
+            inbox.put(parcel)
+            return
+        buffer = self._buffers.get(worker)
+        if buffer is None:
+            buffer = self._buffers[worker] = []
+            self._agenda.enter(self._clock.now_ms() + self._flush_ms, partial(self._flush, worker, buffer))
+        buffer.append((parcel, inbox))
+
+    def clear(self, worker: int) -> int:
+        """Drop the buffer of a worker; return the number of its messages."""
+        return len(self._buffers.pop(worker, ()))
+
+    def _flush(self, worker: int, buffer: list[tuple[Parcel, Inbox]]) -> None:
+        if self._buffers.get(worker) is buffer:  # otherwise the worker died meanwhile
+            del self._buffers[worker]
+            for parcel, inbox in buffer:
+                inbox.put(parcel)
+
+
 def _sites() -> Sites:
     auto_ack = f"{BasicBolt.__module__}.{BasicBolt.execute.__qualname__}"
     return Sites(completes=(auto_ack, f"ackdoctor.lab.executors.{_LOOP}"))
 
 
 @dataclass(slots=True, kw_only=True)
-class Worker:
+class Runtime:
     """The state that all executors share."""
 
     topology: Topology
     assignment: Assignment
     profile: Profile
     clock: VirtualClock
+    agenda: Agenda
     random: Random
     ids: Callable[[int], IdSource]
     loss: LossModel | None
     record: Record | None
     hooks: Sequence[TaskHook]
+    transfer: Transfer | None = None
     inboxes: dict[int, Inbox] = field(default_factory=dict)
     held: set[Route] = field(default_factory=set)
     sites: Sites = field(default_factory=_sites)
-    lost: int = 0  # messages lost by the network or with a worker
+    lost: int = 0  # messages that the network lost
     deliveries: Iterator[int] = field(default_factory=lambda: count(1))
     _rows: Iterator[int] = field(default_factory=count)
 
@@ -213,9 +283,11 @@ class Worker:
         return self.ids(self.random.getrandbits(48))
 
     def send(self, parcel: Parcel) -> None:
-        """Put the parcel into the receiver's queue, unless the network loses it."""
+        """Put the parcel into the receiver's queue or a transfer buffer, unless the network loses it."""
         if self.loss is not None and self.loss(parcel, self.random):
             self.lost += 1
+        elif self.transfer is not None:
+            self.transfer.put(parcel, self.inboxes[parcel.receiver])
         else:
             self.inboxes[parcel.receiver].put(parcel)
 
@@ -241,26 +313,26 @@ class Worker:
 class TaskContext:
     """One task: its component's context, and its routes to other tasks."""
 
-    def __init__(self, worker: Worker, component: str, task: int) -> None:
-        self.worker = worker
+    def __init__(self, runtime: Runtime, component: str, task: int) -> None:
+        self.runtime = runtime
         self.component = component
         self.task = task
-        self.hooks = list(worker.hooks)
-        self.note = partial(worker.note, component, task)
-        self._router = Router(worker.topology, worker.assignment, component, worker.random)
+        self.hooks = list(runtime.hooks)
+        self.note = partial(runtime.note, component, task)
+        self._router = Router(runtime.topology, runtime.assignment, component, runtime.random)
 
     @property
     def task_index(self) -> int:
         """The task's index among those of its component, from 0."""
-        return self.task - self.worker.assignment.tasks[self.component][0]
+        return self.task - self.runtime.assignment.tasks[self.component][0]
 
     def now_ms(self) -> int:
         """Virtual time."""
-        return self.worker.clock.now_ms()
+        return self.runtime.clock.now_ms()
 
     def tasks_of(self, component: str) -> Sequence[int]:
         """The task ids of a component."""
-        return self.worker.assignment.tasks[component]
+        return self.runtime.assignment.tasks[component]
 
     def add_task_hook(self, hook: TaskHook) -> None:
         """Storm's addTaskHook."""
@@ -268,7 +340,7 @@ class TaskContext:
 
     def emit_startup(self) -> None:
         """Emit Storm 1.x's startup tuple on the system stream, unanchored (task.clj:187@v1.1.0)."""
-        if self.worker.profile.engine is Engine.CLOJURE:
+        if self.runtime.profile.engine is Engine.CLOJURE:
             values = ("startup",)
             for target in self._router.targets(values, SYSTEM_STREAM):
                 self.send_tup(values, SYSTEM_STREAM, target, {})
@@ -289,28 +361,28 @@ class TaskContext:
             component=self.component,
             task=self.task,
             stream=stream,
-            delivery=next(self.worker.deliveries),
+            delivery=next(self.runtime.deliveries),
         )
-        self.worker.send(Parcel(self.task, target, tup))
+        self.runtime.send(Parcel(self.task, target, tup))
 
     def site(self) -> str:
         """Return the line that called the collector, two frames up; '' without a trace and for a call by ShellBolt."""
-        if self.worker.record is None:
+        if self.runtime.record is None:
             return ""
-        site = self.worker.sites[self.worker.sites.here(2)]
+        site = self.runtime.sites[self.runtime.sites.here(2)]
         return "" if site is None or site.function == _LOOP else str(site)
 
     def send_message(self, message: Message, delivery: int = 0, site: str = "") -> None:
         """Send a message to the acker task of its root."""
         assert not isinstance(message, Tick), "ticks come from the agenda"
-        ackers = self.worker.ackers
-        acker = ackers[acker_index(message.root, len(ackers))]
+        ackers = self.runtime.ackers
+        acker = ackers[acker_index(message.root, len(ackers)) if len(ackers) > 1 else 0]
         stream = _ACK_STREAMS.get(type(message), "__ack_ack")
         for hook in self.hooks:
             hook.emit(EmitInfo(tuple(message), stream, self.task, (acker,)))
         parcel = Parcel(self.task, acker, message, delivery, site)
-        if isinstance(message, AckInit) and self.worker.profile.engine is Engine.HERON:
+        if isinstance(message, AckInit) and self.runtime.profile.engine is Engine.HERON:
             # the stream manager also routes the tuples, so nothing overtakes the init
-            self.worker.inboxes[acker].put_first(parcel)
+            self.runtime.inboxes[acker].put_first(parcel)
         else:
-            self.worker.send(parcel)
+            self.runtime.send(parcel)

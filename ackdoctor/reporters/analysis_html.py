@@ -1,0 +1,419 @@
+"""The HTML page of `ackdoctor analyze`.  Charts are inline SVG, or boxes placed in per cent."""
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from itertools import pairwise
+from math import ceil, floor, log10
+from shlex import quote
+from typing import TextIO
+
+from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report
+from ackdoctor.model.trace import GrowthPoint, PendingEntry
+from ackdoctor.reporters import counted
+from ackdoctor.reporters.analysis import (
+    FIRST_CLOCK_MS,
+    NEEDS_DEBUG,
+    acker_rows,
+    asides,
+    books,
+    completion_rows,
+    culprits_of,
+    doubts,
+    forecast,
+    quarantine_rows,
+    root_rows,
+    verdict,
+    when,
+)
+from ackdoctor.reporters.html import MAX_ROWS, Step, table, write
+from ackdoctor.reporters.promise import Promise
+from ackdoctor.reporters.tables import span
+from ackdoctor.reporters.terminal import finding_place, worst_first
+from ackdoctor.rulebook import PENDING_GROWTH
+from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
+
+_MAX_FINDINGS = 50
+_OPEN_FINDINGS = 5  # the curve should be visible without much scrolling
+_MAX_LEFT = 6  # lines about what a finding left behind
+_MIN_POINTS = 3  # of the curve
+_WIDTH, _HEIGHT = 1000, 100  # of the curve's box
+_TIME_LABELS = 5
+_TOPS = (4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 80, 100)  # of a value axis with four lines
+_ZERO = 0.12  # of the latency scale: from zero to the first power of ten
+_MAX_DECADES = 5  # with a label
+_QUANTILES = ("p50", "p90", "p99", "slowest")
+_LABEL_WIDTH = 1 / 9  # of a label of a timeline, in widths of the timeline
+_MIN_FIT = 0.9  # R2 below which a trend is not drawn
+_STYLES = {"BROKEN": "bad", "INCOMPLETE": "warn", "EMPTY": "warn"}
+_MARKS = {
+    "init": "k-init",
+    "ack": "k-ack",
+    "fail": "k-fail",
+    "received": "k-link",
+    "emitted": "k-link",
+    "spout hears ack": "k-heard",
+    "spout hears fail": "k-lost",
+    "spout times out": "k-lost",
+}
+
+
+def page(
+    report: Report,
+    analysis: Analysis,
+    stream: TextIO,
+    promise: Promise | None = None,
+    *,
+    inputs: Sequence[str],
+    made: datetime,
+) -> None:
+    """Write the whole page; it depends on nothing but the arguments."""
+    word, _, rest = verdict(report, analysis).partition(": ")
+    worst = worst_first(report.findings)
+    notes = [*doubts(report, analysis), *(promise.lines() if promise is not None else ())]
+    write(
+        "analysis.html.jinja",
+        stream,
+        command="analyze",
+        inputs=inputs,
+        made=made,
+        about=list(_about(analysis, made, notes)),
+        steps=_steps_to_do(worst, analysis, inputs),
+        nothing="Nothing needs repair in what was read." if word == "OK" else "",
+        unreadable=analysis.unreadable,
+        word=word,
+        style=_STYLES.get(word, "good"),
+        rest=rest,
+        tiles=_tiles(analysis),
+        findings=[_finding(finding, number) for number, finding in enumerate(worst[:_MAX_FINDINGS])],
+        open_findings=_OPEN_FINDINGS,
+        more_findings=len(worst) - _MAX_FINDINGS,
+        total_findings=len(worst),
+        of="Pending roots" if analysis.ackers else "Open deliveries",
+        curve=_curve(analysis),
+        forecast=forecast(analysis),
+        bars=analysis.completions[:MAX_ROWS],
+        completions=table(
+            "Completions per delivery",
+            completion_rows(analysis, MAX_ROWS),
+            numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
+            total=len(analysis.completions),
+        ),
+        latencies=_latencies(analysis),
+        trees=table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
+        asides=list(asides(analysis)),
+        lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
+        more_lives=len(analysis.lives[MAX_ROWS:]),
+        ackers=table(
+            "Ackers",
+            acker_rows(analysis, MAX_ROWS),
+            numbers={"roots", "share", "messages", "at most", "left"},
+            total=len(analysis.ackers),
+        ),
+        books=books(analysis),
+        quarantine=table(
+            "Quarantine",
+            quarantine_rows(analysis, MAX_ROWS),
+            numbers={"rows"},
+            total=len(analysis.quarantine),
+        ),
+    )
+
+
+# ---- what, when, and what to do first ----
+
+
+def _about(analysis: Analysis, made: datetime, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
+    times = when(analysis)
+    if times and not analysis.logged:
+        age = made.timestamp() - analysis.end_ms / 1000
+        times += f"; the last row is {_age(age)} older than this page" if age > 0 else ""
+    yield "data", f"{span(analysis.seconds)}{', ' if times else ' by a clock without a date'}{times}"
+    yield "rows", books(analysis)
+    if analysis.roots:
+        yield "acker", f"judged as {analysis.acker} would have acked"
+    for note in notes:
+        yield "note", note
+
+
+def _age(seconds: float) -> str:
+    for unit, length in (("day", 86_400), ("hour", 3_600), ("minute", 60)):
+        if seconds >= 2 * length:
+            return counted(int(seconds // length), unit)
+    return counted(int(seconds), "second")
+
+
+def _steps_to_do(worst: Sequence[Finding], analysis: Analysis, inputs: Sequence[str]) -> list[Step]:
+    """Return what to do, in order: the findings, the worst first, then what keeps the verdict open."""
+    codes = {finding.code for finding in worst}
+    shown_elsewhere = {PENDING_GROWTH} if len(codes) > 1 else set()  # its help names the other findings
+    steps: dict[tuple[str, str], Step] = {}
+    for number, finding in enumerate(worst):
+        if finding.code in shown_elsewhere or finding.repaired_by in codes - {finding.code}:
+            continue
+        place = finding_place(finding)
+        who = ".".join(filter(None, (finding.component, finding.handler)))
+        step = Step(
+            action=finding.help or f"read what {finding.code} means",
+            place=place if place != finding.site.path else who or place,
+            why=finding.message,
+            code=finding.code,
+            sure=finding.confidence is Confidence.MUST,
+            target=f"finding-{number}" if number < _MAX_FINDINGS else "",
+        )
+        steps.setdefault((step.action, step.place), step)
+    return [*steps.values(), *_steps_to_know_more(analysis, inputs)]
+
+
+def _steps_to_know_more(analysis: Analysis, inputs: Sequence[str]) -> Iterator[Step]:
+    if analysis.deaths:
+        times = sum(each.times for each in analysis.deaths)
+        yield Step(
+            action="look at why workers died",
+            why=f"{counted(times, 'death')} in these logs",
+            command=f"ackdoctor diagnose {' '.join(map(quote, inputs))}",
+        )
+    if analysis.unreadable:
+        yield Step(
+            action="make the input readable and analyze it again",
+            place=analysis.unreadable[0].path,
+            why=analysis.unreadable[0].reason,
+            target="unreadable",
+        )
+    if analysis.missing:
+        yield Step(
+            action="add the logs of all workers and analyze them together",
+            why=f"no log has a line of {counted(len(analysis.missing), 'task')} that the others name",
+        )
+    if analysis.books.useless and analysis.books.foreign and not analysis.books.quarantined:
+        yield Step(
+            action="set topology.debug: true for a few minutes, then analyze the new logs", why=NEEDS_DEBUG
+        )
+    if analysis.quarantine:
+        worst = analysis.quarantine[0]
+        yield Step(
+            action="look at the rows in quarantine",
+            place=worst.file,
+            why=f"{counted(worst.rows, 'row')}: {worst.reason}",
+            target="quarantine",
+        )
+
+
+def _tiles(analysis: Analysis) -> Iterator[tuple[int, str]]:
+    tally = analysis.tally
+    if analysis.roots:
+        yield analysis.roots, "roots begun"
+        yield tally.completed, "trees the acker completed"
+        yield tally.pending, "entries pending at the end"
+        yield tally.high_water, "pending at most"
+    if deliveries := sum(row.delivered for row in analysis.completions):
+        yield deliveries, "deliveries"
+        yield sum(row.never for row in analysis.completions), "never completed"
+        yield sum(row.more for row in analysis.completions), "completed more than once"
+
+
+def _finding(finding: Finding, number: int) -> dict[str, object]:
+    left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MAX_LEFT]
+    return {
+        "id": f"finding-{number}",
+        "severity": finding.severity.word,
+        "code": finding.code,
+        "sure": finding.confidence is Confidence.MUST,
+        "place": finding_place(finding),
+        "who": ".".join(filter(None, (finding.component, finding.handler))),
+        "seen": finding.seen,
+        "message": finding.message,
+        "items": left,
+        "help": finding.help,
+    }
+
+
+# ---- pending roots over time ----
+
+
+def _curve(analysis: Analysis) -> dict[str, object] | None:
+    """Return the paths, ticks and labels of the growth curve; None for too few points."""
+    points = analysis.tally.growth
+    if len(points) < _MIN_POINTS:
+        return None
+    begin, end = points[0].time_ms, points[-1].time_ms
+    length = max(1, end - begin)
+    top = _axis_top(max(1, *(point.pending for point in points)))
+    xs = [(point.time_ms - begin) / length * _WIDTH for point in points]
+    edges = [0.0, *((a + b) / 2 for a, b in pairwise(xs)), float(_WIDTH)]
+    orphans = [point.orphans for point in points]
+    ticks = [top * share / 4 for share in (4, 3, 2, 1, 0)]
+    times = [_clock(point.time_ms, begin, end) for point in points]
+    numbers = [
+        {
+            "time": time,
+            "pending": f"{point.pending:,}",
+            "orphans": f"{point.orphans:,}",
+            "begun": f"{point.started:,}",
+        }
+        for time, point in zip(times, points, strict=True)
+    ]
+    return {
+        "width": _WIDTH,
+        "height": _HEIGHT,
+        "zone": "" if begin < FIRST_CLOCK_MS else "the logs' clocks" if analysis.logged else "UTC",
+        "first": points[0].pending,
+        "last": points[-1].pending,
+        "peak": max(point.pending for point in points),
+        "pending": _steps(xs, [point.pending for point in points], top),
+        "orphans": _steps(xs, orphans, top) if any(orphans) else "",
+        "trend": _trend(points, analysis.forecast, top),
+        "ticks": [f"{tick:,.0f}" if tick == int(tick) else f"{tick:,.1f}" for tick in ticks],
+        "times": [_clock(begin + length * n / (_TIME_LABELS - 1), begin, end) for n in range(_TIME_LABELS)],
+        "slots": [
+            (left, right - left, time, point)
+            for point, time, left, right in zip(points, times, edges, edges[1:], strict=False)
+        ],
+        "table": table("The numbers of the curve", numbers, numbers={"pending", "orphans", "begun"}),
+    }
+
+
+def _clock(ms: float, begin: float, end: float) -> str:
+    """`20:22:07`, with the day if the curve spans several; `28.0 s` after the begin for a virtual clock."""
+    if begin < FIRST_CLOCK_MS:
+        return span((ms - begin) / 1000)
+    first, last, time = (datetime.fromtimestamp(at / 1000, timezone.utc) for at in (begin, end, ms))
+    return f"{time:%H:%M:%S}" if first.date() == last.date() else f"{time:%m-%d %H:%M}"
+
+
+def _steps(xs: Sequence[float], sizes: Sequence[int], top: int) -> str:
+    """Return the SVG path of a step curve."""
+    steps = [f"M{xs[0]:.1f},{_y(sizes[0], top):.2f}"]
+    steps += [f"H{x:.1f}V{_y(size, top):.2f}" for x, size in zip(xs[1:], sizes[1:], strict=True)]
+    return "".join(steps)
+
+
+def _trend(points: Sequence[GrowthPoint], trend: Forecast | None, top: int) -> tuple[float, float] | None:
+    """Return the heights at which the fitted line begins and ends; None if no line fits."""
+    if trend is None or trend.fit < _MIN_FIT:
+        return None
+    mean_s = sum(point.time_ms for point in points) / len(points) / 1000
+    mean = sum(point.pending for point in points) / len(points)
+    first, last = (
+        mean + trend.per_second * (point.time_ms / 1000 - mean_s) for point in (points[0], points[-1])
+    )
+    return _y(min(max(first, 0), top), top), _y(min(max(last, 0), top), top)
+
+
+def _y(size: float, top: int) -> float:
+    return _HEIGHT - size / top * _HEIGHT
+
+
+def _axis_top(size: int) -> int:
+    """Return the next number that four grid lines divide well."""
+    tenth: int = 10 ** max(0, len(str(size)) - 2)
+    return next(top for n in _TOPS if (top := n * tenth) >= size)
+
+
+# ---- latencies ----
+
+
+def _latencies(analysis: Analysis) -> dict[str, object] | None:
+    """Return a row per spout and per component, with each time placed on one axis that begins at zero."""
+    rows: list[tuple[str, str, Latency | Completions]] = [
+        (f"{row.spout}, complete", counted(row.roots, "root"), row) for row in analysis.latencies
+    ]
+    rows += [
+        (
+            f"{row.component}{f' ({row.stream})' if row.stream not in {'', 'default'} else ''}, process",
+            counted(row.delivered - row.never, "tuple"),
+            row,
+        )
+        for row in analysis.completions
+        if row.delivered > row.never
+    ]
+    shown = [
+        (name, of, (row.p50_ms, row.p90_ms, row.p99_ms, row.max_ms)) for name, of, row in rows[:MAX_ROWS]
+    ]
+    measured = [ms for *_, times in shown for ms in times if ms > 0]
+    low = max(0, floor(log10(min(measured, default=1))))
+    high = max(low + 1, ceil(log10(max(measured, default=1))))
+    if not shown:
+        return None
+    step = ceil((high - low) / _MAX_DECADES)
+
+    def along(ms: float) -> float:
+        """Place a time: in proportion up to the first power of ten, by its logarithm above."""
+        if ms <= 10**low:
+            return _ZERO * max(0.0, ms) / float(10**low)
+        return _ZERO + (1 - _ZERO) * (log10(ms) - low) / (high - low)
+
+    numbers = [
+        {
+            "what": name,
+            "of": of,
+            **{head: span(ms / 1000) for head, ms in zip(_QUANTILES, times, strict=True)},
+        }
+        for name, of, times in shown
+    ]
+    return {
+        "rows": [(name, [(along(ms), ms) for ms in times]) for name, _, times in shown],
+        "axis": [(along(ms), ms) for ms in (0, *(10**n for n in range(low, high + 1, step)))],
+        "linear": 10**low,
+        "table": table("Latency", numbers, numbers={"of", *_QUANTILES}, total=len(rows)),
+    }
+
+
+# ---- the timeline of a root ----
+
+
+def _life(life: Life) -> dict[str, object]:
+    """Return the lanes, times and rows of a root; repeated acks of a delivery are marked."""
+    tree, entry, rows = life.tree, life.tree.entry, life.rows
+    lanes: dict[str, list[tuple[str, float, str]]] = {}  # CSS class, place and tooltip of each mark
+    times: list[tuple[float, str]] = []  # place and text of each label
+    steps: list[dict[str, str]] = []
+    acked: set[tuple[str, int, str]] = set()
+    xor = 0
+    for number, row in enumerate(rows):
+        place, after = (number + 0.5) / len(rows), f"+{span((row.time_ms - rows[0].time_ms) / 1000)}"
+        delivery = (row.component, row.task, row.delivery)
+        again = row.what == "ack" and delivery in acked
+        if row.what == "ack" and row.delivery:
+            acked.add(delivery)
+        tooltip = f"{row.what}{', again' if again else ''} {after} {row.site}".strip()
+        css = _MARKS.get(row.what, "k-link") + (" k-again" if again else "")
+        lanes.setdefault(f"{row.component}[{row.task}]", []).append((css, place, tooltip))
+        changed = number == 0 or row.time_ms != rows[number - 1].time_ms
+        if changed and (not times or place - times[-1][0] >= _LABEL_WIDTH):  # labels do not overlap
+            times.append((place, after))
+        held = ""
+        if row.what in {"init", "ack"}:
+            xor ^= row.value
+            held = str(xor)
+        elif row.what in {"spout hears ack", "spout hears fail"}:
+            xor = 0
+        steps.append(_row(row, after, held, again=again))
+    return {
+        "root": tree.root,
+        "summary": ", ".join(filter(None, (tree.verdict.value, _entry(entry), culprits_of(tree)))),
+        "lanes": list(lanes.items()),
+        "times": times,
+        "table": table(f"Events of root {tree.root}", steps, total=len(steps) + life.more),
+    }
+
+
+def _row(row: LifeRow, after: str, held: str, *, again: bool) -> dict[str, str]:
+    """Return an event for the table; `held` is the XOR of all values up to it."""
+    return {
+        "after": after,
+        "what": f"{row.what}{', again' if again else ''}",
+        "who": f"{row.component}[{row.task}]",
+        "delivery": row.delivery,
+        "value": str(row.value or ""),
+        "XOR so far": held,
+        "where": row.site,
+    }
+
+
+def _entry(entry: PendingEntry | None) -> str:
+    """`orphan of value 7, 90.0 s old`; '' if the acker has no entry of the root any more."""
+    if entry is None:
+        return ""
+    kind = "orphan" if entry.task is None else "entry"
+    value = "" if entry.value is None else f" of value {entry.value}"
+    return f"{kind}{value}, {span(entry.age_ms / 1000)} old"
