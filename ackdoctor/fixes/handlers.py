@@ -9,6 +9,7 @@ from ackdoctor.model.finding import Finding
 
 __all__ = [
     "SCOPES",
+    "STORES",
     "completing",
     "handler_of",
     "input_of",
@@ -19,7 +20,7 @@ __all__ = [
 ]
 
 SCOPES = ("function", "lambda", "class")
-_STORES = frozenset("add addAll addLast append appendleft extend insert offer push put putAll send".split())
+STORES = frozenset("add addAll addLast append appendleft extend insert offer push put putAll send".split())
 _OWNER = re.compile(r"(?:this\.)?(?!super\b)\w+")
 _COLLECTOR = re.compile(r"\bI?OutputCollector\s+\w+\s*;")
 
@@ -70,7 +71,7 @@ def keeps_work(node: Node) -> bool:
             else ()
         )
         if any(
-            call.kind == "call" and call.name in _STORES for statement in before for call in statement.walk()
+            call.kind == "call" and call.name in STORES for statement in before for call in statement.walk()
         ):
             return True
     return False

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
+from ackdoctor.fixes.handlers import SCOPES, STORES
 from ackdoctor.fixes.statements import (
     append,
     completion,
@@ -238,6 +238,7 @@ class _Statement:
             quoted in finding.message or finding.handler != handler.name or finding.code == TICK_COMPLETION
         )
         self._batch = f"a tuple of {quoted}" in finding.message
+        self._tick = finding.code == TICK_COMPLETION
         self._object = _completing_object(document, finding, handler) if is_own else ""
         if not self.tuple or is_bound(handler, self.tuple):
             self._object = ""
@@ -260,7 +261,7 @@ class _Statement:
 
     def before(self, node: Node, verb: str) -> tuple[Edit, ...] | None:
         """Put it before a statement; no ack behind a statement that keeps the work for later."""
-        if verb == "ack" and keeps_work(node):
+        if verb == "ack" and not self._tick and _keeps_work(node):
             return None
         indent = self._document.indent(node)
         lines = self._lines(verb, indent)
@@ -268,7 +269,9 @@ class _Statement:
 
     def at_end(self, block: Node, verb: str, *, leave: bool = False) -> tuple[Edit, ...] | None:
         """Put it at the end of a block; `leave` also leaves the handler."""
-        if not falls_through(self._document, block) or (verb == "ack" and _keeps_work_in(block)):
+        if not falls_through(self._document, block) or (
+            verb == "ack" and not self._tick and _keeps_work(block.children[-1], behind=True)
+        ):
             return None
         indent = self._document.indent(block.children[-1])
         lines = self._lines(verb, indent, leave=leave)
@@ -288,10 +291,27 @@ class _Statement:
         return (document.edit(end, end, f"{document.newline}{outer}else:{text}"),)
 
 
-def _keeps_work_in(block: Node) -> bool:
-    """Whether a block, or what runs before it, puts something into a collection that waits for a later call."""
-    end = block.children[-1]
-    return keeps_work(end) or (end.kind in ("expression", "other", "if") and any(keeps_work(each) for each in _last(end)))
+def _keeps_work(node: Node, *, behind: bool = False) -> bool:
+    """Whether code before a statement, or in it (`behind`), puts something into a collection that outlives the handler."""
+    if behind and any(_is_store(each) for each in node.walk()):
+        return True
+    for each in (node, *node.around()):
+        if each.kind in SCOPES:
+            return False
+        block = each.parent
+        if block is not None and block.kind == "block":
+            before = block.children[: block.children.index(each)]
+            if any(_is_store(call) for statement in before for call in statement.walk()):
+                return True
+    return False
+
+
+def _is_store(call: Node) -> bool:
+    """Whether a call stores something, and not in a local."""
+    owner = call.children[0] if call.kind == "call" and call.name in STORES and call.children else None
+    return (
+        owner is not None and owner.kind == "receiver" and [each.kind for each in owner.children] != ["name"]
+    )
 
 
 def _completing_object(document: Document, finding: Finding, handler: Node) -> str:
