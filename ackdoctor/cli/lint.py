@@ -49,6 +49,7 @@ from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
 
 if TYPE_CHECKING:
+    from ackdoctor.cli.rerun import State
     from ackdoctor.lint.baseline import Baseline, Comparison
     from ackdoctor.rulebook import Rule
 
@@ -232,22 +233,24 @@ class Lint:
             return self._lint(set())
         from ackdoctor.cli.rerun import rerun  # most runs do not watch
 
-        read: set[str] = set()
-        return rerun(lambda: self._lint(read), lambda: self._state(read), quiet=self.quiet)
+        return rerun(self._lint, self._state, quiet=self.quiet)
 
-    def _state(self, read: Iterable[str]) -> object:
-        """Return the state of the files of a run, those that earlier runs `read` beside them, and possible settings."""
+    def _state(self) -> "State":
+        """Return the state of the files of a run, and of every file that may hold its settings."""
         from ackdoctor.cli.rerun import state_of
 
         root, names = Path.cwd(), self.paths or ["."]
         folder = _common_directory(names)
-        settings = {str(each / name) for each in (folder, *folder.parents) for name in FILES}
+        places = [each / name for each in (folder, *folder.parents) for name in FILES]
+        settings = state_of(map(str, places if self.config is None else [*places, self.config]))
         try:
             found = discover([Path(name) for name in names], _settings(self), root)
         except AckdoctorError as error:
-            return str(error), state_of({*settings, str(self.config or ""), *read})
-        files = {file.path for file in (*found.files, *found.foreign, *found.texts)}
-        return state_of({*files, *settings, str(self.config or ""), *read})
+            return {**settings, str(error): (0, 0, 0)}
+        return {
+            **settings,
+            **state_of(file.path for file in (*found.files, *found.foreign, *found.texts)),
+        }
 
     def _lint(self, read: set[str]) -> int:
         """Lint the paths, write the report and return the exit code; `read` gets the other files that count."""

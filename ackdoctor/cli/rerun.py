@@ -20,24 +20,25 @@ _INTERRUPTED = 130  # the exit code of a shell after Ctrl-C
 State = Mapping[str, tuple[int, int, int]]
 
 
-def rerun(run: Callable[[], object], look: Callable[[], object], *, quiet: bool) -> int:
-    """Run until Ctrl-C: now, and whenever `look` returns something else; return the exit code.
+def rerun(run: Callable[[set[str]], object], look: Callable[[], State], *, quiet: bool) -> int:
+    """Run until Ctrl-C: now, and whenever a file changes that `look` finds or the run adds to its set; return the exit code.
 
     An error is shown and watched on, except a wrong argument, with which every run would fail.
     """
     try:
+        read: set[str] = set()
         for number in count():
-            before = look()
+            before = {**state_of(read), **look()}
             _clear_screen()
             try:
-                run()
+                run(read)
             except AckdoctorError as error:
                 if number == 0 and isinstance(error, UsageError):
                     raise
                 complain(str(error))
             if not quiet:
                 complain("watching; Ctrl-C ends it")
-            _wait(before, look)
+            _wait({**state_of(read - before.keys()), **before}, lambda: {**state_of(read), **look()})
     except KeyboardInterrupt:
         pass
     return _INTERRUPTED
@@ -53,7 +54,7 @@ def state_of(paths: Iterable[str]) -> State:
     return found
 
 
-def _wait(before: object, look: Callable[[], object]) -> None:
+def _wait(before: State, look: Callable[[], State]) -> None:
     while True:
         begin = time.monotonic()
         if look() != before:

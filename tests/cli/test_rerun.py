@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.cli import rerun
+from ackdoctor.cli.rerun import rerun
 from tests.cli.running import BOLT, CLEAN
 
 END = "ackdoctor: watching; Ctrl-C ends it\n"
@@ -25,7 +25,7 @@ def edits(monkeypatch) -> Callable[..., None]:
                 raise KeyboardInterrupt
             edit()
 
-        monkeypatch.setattr(rerun.time, "sleep", sleep)
+        monkeypatch.setattr("ackdoctor.cli.rerun.time.sleep", sleep)
 
     return schedule
 
@@ -91,7 +91,7 @@ def test_broken_settings_are_shown_and_watched(shell, edits):
     ("arguments", "error"),
     [
         (["nowhere"], "nowhere: no such file or directory"),
-        (["--select", "ACK9"], "--select: no rule is called `ACK9`"),
+        (["--select", "ACK99"], "--select: no rule is called `ACK99`"),
         (["-"], "--watch cannot watch - (standard input)"),
         (["--fix"], "--watch and --fix exclude each other"),
     ],
@@ -105,13 +105,14 @@ def test_a_wrong_argument_ends_it(arguments, error, shell, edits):
 
 
 def test_a_terminal_is_cleared_before_each_run(monkeypatch, capsys):
-    monkeypatch.setattr(rerun.sys.stdout, "isatty", lambda: True, raising=False)
+    monkeypatch.setattr("ackdoctor.cli.rerun.sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
 
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(rerun.time, "sleep", interrupt)
+    monkeypatch.setattr("ackdoctor.cli.rerun.time.sleep", interrupt)
     looks = iter([1, 2, 2, 2])
-    assert rerun.rerun(lambda: print("run"), lambda: next(looks), quiet=True) == 130  # noqa: T201
+    runs = rerun(lambda _read: print("run"), lambda: {"a.py": (next(looks), 0, 0)}, quiet=True)  # noqa: T201
+    assert runs == 130
     assert capsys.readouterr() == ("\x1b[2J\x1b[Hrun\n" * 2, "")
