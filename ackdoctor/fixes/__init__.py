@@ -66,9 +66,14 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
         java_paths.throw_failed,
     ),
     DOUBLE_ACK: (completions.complete_once,),
-    ACK_IN_LOOP: (completions.move_behind_loop,),
+    ACK_IN_LOOP: (completions.complete_element, completions.move_behind_loop),
     ACK_WITH_AUTO_ACK: (completions.leave_to_framework, python_paths.complete_by_hand),
-    ACK_AND_FAIL: (completions.complete_once, moves.leave_after_failure, moves.ack_last),
+    ACK_AND_FAIL: (
+        completions.complete_once,
+        completions.fail_or_ack,
+        moves.leave_after_failure,
+        moves.ack_last,
+    ),
     TICK_COMPLETION: (
         python_paths.leave_tick,
         python_paths.ack_everywhere,

@@ -39,10 +39,14 @@ def ack_everywhere(finding: Finding, document: Document) -> Fix | None:
     if handler is None or finding.case not in _EVERYWHERE:
         return None
     at = document.offset(*finding.site.span[:2])
-    calls = (each for each in handler.walk() if each.kind == "call")
-    if not handler.start <= at < _body(handler).start or any(each.name in ("ack", "fail") for each in calls):
+    statement = _Statement(document, finding, handler)
+    calls = [each for each in handler.walk() if each.kind == "call" and each.name in ("ack", "fail")]
+    own = [
+        call for call in calls for each in call.walk() if each.kind == "name" and each.name == statement.tuple
+    ]
+    if not handler.start <= at < _body(handler).start or own:
         return None  # the calls that are there complete nothing: another one would hide why
-    edits = _at_exits(document, handler, _Statement(document, finding, handler))
+    edits = _at_exits(document, handler, statement)
     return _fix(finding, "Ack {} where the handler returns", edits)
 
 
