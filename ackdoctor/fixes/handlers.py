@@ -9,7 +9,6 @@ from ackdoctor.model.finding import Finding
 
 __all__ = [
     "SCOPES",
-    "STORES",
     "completing",
     "handler_of",
     "input_of",
@@ -20,7 +19,7 @@ __all__ = [
 ]
 
 SCOPES = ("function", "lambda", "class")
-STORES = frozenset("add addAll addLast append appendleft extend insert offer push put putAll send".split())
+_STORES = frozenset("add addAll addLast append appendleft extend insert offer push put putAll send".split())
 _OWNER = re.compile(r"(?:this\.)?(?!super\b)\w+")
 _COLLECTOR = re.compile(r"\bI?OutputCollector\s+\w+\s*;")
 
@@ -71,7 +70,7 @@ def keeps_work(node: Node) -> bool:
             else ()
         )
         if any(
-            call.kind == "call" and call.name in STORES for statement in before for call in statement.walk()
+            call.kind == "call" and call.name in _STORES for statement in before for call in statement.walk()
         ):
             return True
     return False
@@ -98,7 +97,7 @@ def _owners(document: Document, handler: Node) -> Iterator[str]:
             function = call.nearest("function")
             owner = document.source(call.children[0]) if call.children else ""
             if _OWNER.fullmatch(owner) and (
-                function is handler or not (function and is_local(function, owner))
+                function is handler or owner == "self" or not (function and is_local(function, owner))
             ):
                 yield owner
     for field in scope.children if scope is not None else ():

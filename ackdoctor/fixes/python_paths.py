@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES, STORES
+from ackdoctor.fixes.handlers import SCOPES
 from ackdoctor.fixes.statements import (
     append,
     completion,
@@ -23,11 +23,11 @@ from ackdoctor.fixes.statements import (
 )
 from ackdoctor.model.dialect import OWN, EntryKind, Kind, VerbKind
 from ackdoctor.model.finding import Edit, Finding, Fix
-from ackdoctor.rulebook import TICK_COMPLETION
+from ackdoctor.rulebook import MISSING_ACK, TICK_COMPLETION
 
 _PATHS = ("one path", "never")
 _EVERYWHERE = ("no path", "never")
-_PLAIN = ("name", "attribute", "constant")
+_STORES = frozenset("append appendleft extend push put put_nowait send send_nowait submit".split())
 
 
 # ---- where paths leave ----
@@ -242,7 +242,9 @@ class _Statement:
             quoted in finding.message or finding.handler != handler.name or finding.code == TICK_COMPLETION
         )
         self._batch = f"a tuple of {quoted}" in finding.message
-        self._tick = finding.code == TICK_COMPLETION
+        self._guards = (
+            finding.code == MISSING_ACK
+        )  # elsewhere the framework acks already, or the tuple is a tick
         self._object = _completing_object(document, finding, handler) if is_own else ""
         if not self.tuple or is_bound(handler, self.tuple):
             self._object = ""
@@ -265,7 +267,7 @@ class _Statement:
 
     def before(self, node: Node, verb: str) -> tuple[Edit, ...] | None:
         """Put it before a statement; no ack behind a statement that keeps the work for later."""
-        if verb == "ack" and not self._tick and _keeps_work(node):
+        if verb == "ack" and self._guards and _keeps_work(node):
             return None
         indent = self._document.indent(node)
         lines = self._lines(verb, indent)
@@ -274,7 +276,7 @@ class _Statement:
     def at_end(self, block: Node, verb: str, *, leave: bool = False) -> tuple[Edit, ...] | None:
         """Put it at the end of a block; `leave` also leaves the handler."""
         if not falls_through(self._document, block) or (
-            verb == "ack" and not self._tick and _keeps_work(block.children[-1], behind=True)
+            verb == "ack" and self._guards and _keeps_work(block.children[-1], behind=True)
         ):
             return None
         indent = self._document.indent(block.children[-1])
@@ -312,7 +314,7 @@ def _keeps_work(node: Node, *, behind: bool = False) -> bool:
 
 def _is_store(call: Node) -> bool:
     """Whether a call stores something, and not in a local."""
-    owner = call.children[0] if call.kind == "call" and call.name in STORES and call.children else None
+    owner = call.children[0] if call.kind == "call" and call.name in _STORES and call.children else None
     return (
         owner is not None and owner.kind == "receiver" and [each.kind for each in owner.children] != ["name"]
     )

@@ -311,7 +311,7 @@ class SpoutThread(_ComponentThread[Spout]):
 
     def ready(self) -> bool:
         """Whether the queue has an answer, or `nextTuple` may be called."""
-        return self._may_emit() or self.inbox.ready()
+        return self.inbox.ready() or self._may_emit()
 
     def _may_emit(self) -> bool:
         return self.awake and self.active and self.executor.may_emit()

@@ -76,7 +76,7 @@ def lint(
     findings = [finding for result in results for finding in result.findings]
     sources = _sources(read, files, findings, refused, overlay, top)
     ignored = partial(silenced, findings, sources)
-    wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams, ignored)
+    wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams, ignored, overlay)
     unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
     if wiring.judged:
