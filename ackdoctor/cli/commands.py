@@ -45,6 +45,7 @@ _COMMANDS = {  # module and class, or module and group of commands
     "watch": ("watch", "Watch"),
     "heap": ("heap", "heap"),
     "diagnose": ("diagnose", "Diagnose"),
+    "server": ("server", "Server"),
     "lab": ("lab", "lab"),
 }
 _MINUS = {"ignore_unknown_options": True}  # a root may begin with a minus
