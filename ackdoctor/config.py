@@ -131,6 +131,11 @@ def load_settings(path: Path) -> Settings:
         raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
     except ValueError:
         raise ConfigError(f"{str(path)!r}: not a path") from None
+    return settings_in(path, content)
+
+
+def settings_in(path: Path, content: bytes) -> Settings:
+    """Read the settings from the content of a file, which may be there or not."""
     in_project = path.name == "pyproject.toml"
     table = _ours(path, content) if in_project else _parse(path, content)
     table = {} if table is None else table

@@ -6,6 +6,7 @@ Each command has its module, and is a class there: its fields are the arguments,
 import errno
 import os
 import sys
+from typing import Any
 
 from ackdoctor.model import AckdoctorError
 
@@ -13,6 +14,7 @@ __all__ = ["main"]
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream, which has no file name
 _NO_ACCESS = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
+_KINDS = {"a valid int range": "a whole number", "a valid float range": "a number"}  # typer's words: ours
 _MAX_NAME = 300  # characters of a name that are printed
 
 
@@ -22,12 +24,15 @@ def main() -> None:
     try:
         from ackdoctor.cli.commands import app
 
-        app(prog_name="ackdoctor")
+        sys.exit(app(prog_name="ackdoctor", standalone_mode=False))
     except AckdoctorError as error:
         _print_error(str(error))
     except KeyboardInterrupt:  # before typer could handle it
         sys.exit(130)
     except Exception as error:
+        if hasattr(error, "format_message"):
+            _print_usage_error(error)
+            sys.exit(2)
         if os.environ.get("ACKDOCTOR_TRACEBACK"):
             raise
         if isinstance(error, OSError) and error.errno in _NO_SPACE and not error.filename:
@@ -69,9 +74,25 @@ def _has_directory() -> bool:
         return False
 
 
-def _print_error(text: str) -> None:
-    from ackdoctor.cli.output import write_error  # needed only for errors
-    from ackdoctor.reporters import escape_commands, printable
+def _print_usage_error(error: Any) -> None:
+    """Print what typer cannot parse as other errors: the fault, the place, the next step."""
+    import typer
 
-    line = escape_commands(printable(" ".join(text.splitlines())))
-    write_error(f"ackdoctor: {line}\n".encode("utf-8", "backslashreplace").decode("utf-8"))
+    text, parameter, context = error.format_message(), getattr(error, "param", None), error.ctx
+    if "\n" in text:  # the help of a command that needs arguments
+        error.show()
+        return
+    if isinstance(error, typer.BadParameter) and parameter is not None and error.message:
+        text = f"{parameter.opts[0] if parameter.opts[0].startswith('-') else parameter.metavar}: {error.message}"
+    else:
+        text = text[:1].lower() + text[1:]
+    for theirs, ours in _KINDS.items():
+        text = text.replace(theirs, ours)
+    help_ = f"; `{context.command_path} --help` shows the usage" if context is not None else ""
+    _print_error(f"{text.rstrip('.')}{help_}")
+
+
+def _print_error(text: str) -> None:
+    from ackdoctor.cli.output import complain  # needed only for errors
+
+    complain(" ".join(text.splitlines()))

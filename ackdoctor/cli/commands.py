@@ -36,6 +36,7 @@ V = TypeVar("V")
 STDIN = "-"  # as a path
 _COMMANDS = {  # module and class, or module and group of commands
     "lint": ("lint", "Lint"),
+    "init": ("init", "Init"),
     "topology": ("topology", "Topology"),
     "rules": ("rules", "Rules"),
     "explain": ("rules", "Explain"),
@@ -44,6 +45,8 @@ _COMMANDS = {  # module and class, or module and group of commands
     "watch": ("watch", "Watch"),
     "heap": ("heap", "heap"),
     "diagnose": ("diagnose", "Diagnose"),
+    "server": ("server", "Server"),
+    "lab": ("lab", "lab"),
 }
 _MINUS = {"ignore_unknown_options": True}  # a root may begin with a minus
 _MAX_SECONDS = (1 << 31) - 1  # Storm's longest timeout

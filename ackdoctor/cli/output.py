@@ -25,6 +25,7 @@ from ackdoctor.reporters import (
     glyphs_for,
     printable,
     reporter,
+    wrapped,
 )
 
 FOR_PEOPLE = frozenset({"full", "concise"})
@@ -88,10 +89,11 @@ def write_error(line: str) -> None:
 
 
 def complain(text: str, *, prefix: str = "ackdoctor: ") -> None:
-    """Write one line for people to standard error."""
-    line = f"{escape_commands(f'{prefix}{printable(text)}')}\n"
-    tolerant(sys.stderr)
-    write_error(line)
+    """Write a message for people to standard error: on one line, but wrapped on a terminal."""
+    line = escape_commands(f"{prefix}{printable(text)}")
+    stream = tolerant(sys.stderr)
+    parts = wrapped(line, width_for(stream)) if stream.isatty() else [line]
+    write_error("".join(f"{part}\n" for part in parts))
 
 
 # ---- where a report goes ----

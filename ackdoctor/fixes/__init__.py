@@ -8,18 +8,34 @@ import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from ackdoctor.fixes import anchors, completions, ignores, java_paths, missing, moves, payloads
-from ackdoctor.fixes.document import Document
+from ackdoctor.fixes import (
+    anchors,
+    completions,
+    endless,
+    ignores,
+    java_anchors,
+    java_paths,
+    missing,
+    moves,
+    overwrites,
+    payloads,
+    settings,
+)
+from ackdoctor.fixes.document import Document, Node
 from ackdoctor.model.finding import Finding, Fix, PathWitness
 from ackdoctor.rulebook import (
     ACK_AND_FAIL,
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
+    BLOCKING_NEXT_TUPLE,
+    DEAD_SETTING,
     DOUBLE_ACK,
     EMIT_AFTER_ACK,
     MISSING_ACK,
+    PENDING_OVERWRITE,
     SWALLOWED_FAILURE,
     UNANCHORED_EMIT,
+    UNBOUNDED_PENDING,
     UNSERIALISABLE_EMIT,
     UNUSED_IGNORE,
     WRONG_ANCHOR,
@@ -43,8 +59,12 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     ACK_IN_LOOP: (completions.move_behind_loop,),
     ACK_WITH_AUTO_ACK: (completions.leave_to_framework,),
     ACK_AND_FAIL: (completions.complete_once, moves.leave_after_failure, moves.ack_last),
-    UNANCHORED_EMIT: (anchors.add_anchor,),
+    UNANCHORED_EMIT: (anchors.add_anchor, java_anchors.anchor_in_handler, java_anchors.anchor_in_helper),
     EMIT_AFTER_ACK: (moves.leave_after_failure, moves.ack_behind_emit),
+    BLOCKING_NEXT_TUPLE: (endless.return_each_round,),
+    PENDING_OVERWRITE: (overwrites.fail_replaced,),
+    UNBOUNDED_PENDING: (settings.bound_pending,),
+    DEAD_SETTING: (settings.remove_setting,),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
     UNUSED_IGNORE: (ignores.remove,),
@@ -62,12 +82,9 @@ def fixes_of(finding: Finding, document: Document) -> Iterator[Fix]:
             yield replace(fix, safe=fix.safe and not shared)
 
 
-def open_document(data: bytes, *, java: bool) -> Document | None:
-    """Return a Java or Python file as a document; None for a text that does not decode exactly."""
-    if java:
-        from ackdoctor.fixes.java_tree import encoding_of, tree
-    else:
-        from ackdoctor.fixes.python_tree import encoding_of, tree
+def open_document(data: bytes, language: str) -> Document | None:
+    """Return a file as a document, "text" without a tree; None for one that does not decode exactly."""
+    encoding_of, tree = _reader(language)
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
     body = data.removeprefix(mark)
     encoding = encoding_of(body)
@@ -76,4 +93,17 @@ def open_document(data: bytes, *, java: bool) -> Document | None:
         exact = text.encode(encoding) == body
     except ValueError:
         return None
-    return Document(text, encoding, mark, tree(text), java=java) if exact else None
+    return Document(text, encoding, mark, tree(text), java=language == "java") if exact else None
+
+
+def _reader(language: str) -> tuple[Callable[[bytes], str], Callable[[str], Node | None]]:
+    """Return what finds the encoding of a file and what parses it."""
+    if language == "java":
+        from ackdoctor.fixes import java_tree
+
+        return java_tree.encoding_of, java_tree.tree
+    if language == "python":
+        from ackdoctor.fixes import python_tree
+
+        return python_tree.encoding_of, python_tree.tree
+    return (lambda _: "utf-8"), (lambda _: None)

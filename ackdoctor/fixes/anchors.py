@@ -10,27 +10,19 @@ _TO_THE_CLOSE = re.compile(r"(?:\s|#[^\n]*\n|\))*\)")
 
 
 def add_anchor(finding: Finding, document: Document) -> Fix | None:
-    """Anchor an emit of the handler itself to its input."""
+    """Anchor an emit of the handler itself to its input, in Python."""
     call = document.node_at(finding.site.span, "call")
-    if call is None or len(finding.details) != 3:  # noqa: PLR2004  # keyword, name and list
+    if call is None or document.java or len(finding.details) != 3:  # noqa: PLR2004  # keyword, name and list
         return None
     keyword, name, anchors = finding.details
-    function = call.nearest("function", *(("lambda", "class") if document.java else ("class",)))
+    function = call.nearest("function", "class")
     if not name or function is None or function.kind != "function" or function.name != finding.handler:
         return None
     inputs = [node for node in function.children for node in node.walk() if node.kind == "parameter"]
     if not any(node.name == name for node in inputs) or is_bound(function, name):
         return None
-    edit = _java_anchor(document, call, name) if document.java else _keyword(document, call, keyword, anchors)
+    edit = _keyword(document, call, keyword, anchors)
     return Fix(title=f"Anchor the emit to `{name}`", safe=True, edits=(edit,)) if edit is not None else None
-
-
-def _java_anchor(document: Document, call: Node, name: str) -> Edit | None:
-    """Put the anchor before the values: `emit(values)` and `emit(stream, values)`."""
-    given = _arguments(call)
-    if call.name != "emit" or not 1 <= len(given) <= 2:  # noqa: PLR2004
-        return None
-    return document.edit(given[-1].start, given[-1].start, f"{name}, ")
 
 
 def _keyword(document: Document, call: Node, keyword: str, value: str) -> Edit | None:

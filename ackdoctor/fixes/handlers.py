@@ -97,7 +97,7 @@ def _owners(document: Document, handler: Node) -> Iterator[str]:
             function = call.nearest("function")
             owner = document.source(call.children[0]) if call.children else ""
             if _OWNER.fullmatch(owner) and (
-                function is handler or not (function and is_local(function, owner))
+                function is handler or owner == "self" or not (function and is_local(function, owner))
             ):
                 yield owner
     for field in scope.children if scope is not None else ():

@@ -184,11 +184,12 @@ class BoltThread(_ComponentThread[Bolt]):
         tup = parcel.content
         assert isinstance(tup, Tup), "only tuples are sent to bolts"
         place = self._places[parcel.receiver]
-        delivery = str(tup.delivery)
-        flags = TICK if tup.is_tick else 0
-        place.note(EventKind.RECEIVED, stream=tup.stream, delivery=delivery, flags=flags)
-        for root, edge in tup.message_id.items():
-            place.note(EventKind.LINKED, delivery=delivery, root=root, value=edge)
+        if self._runtime.record is not None:
+            delivery = str(tup.delivery)
+            flags = TICK if tup.is_tick else 0
+            place.note(EventKind.RECEIVED, stream=tup.stream, delivery=delivery, flags=flags)
+            for root, edge in tup.message_id.items():
+                place.note(EventKind.LINKED, delivery=delivery, root=root, value=edge)
         yield from self.instances[parcel.receiver].execute(tup) or ()
         for hook in place.hooks:
             hook.bolt_execute(BoltInfo(tup, place.task))
@@ -311,7 +312,7 @@ class SpoutThread(_ComponentThread[Spout]):
 
     def ready(self) -> bool:
         """Whether the queue has an answer, or `nextTuple` may be called."""
-        return self._may_emit() or self.inbox.ready()
+        return self.inbox.ready() or self._may_emit()
 
     def _may_emit(self) -> bool:
         return self.awake and self.active and self.executor.may_emit()

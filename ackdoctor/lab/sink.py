@@ -41,6 +41,10 @@ class Records:
         """Return how many values arrived more than once; one that arrived three times counts once."""
         return sum(count for times, count in self.times_seen().items() if times > 1)
 
+    def extra(self) -> int:
+        """Return how many deliveries there are beyond the first of each value."""
+        return len(self.deliveries) - len(self.counts())
+
     def missing(self, values: Collection[Hashable]) -> list[Hashable]:
         """Return the values that never arrived, in order."""
         counts = self.counts()

@@ -186,14 +186,19 @@ def entries_of(findings: Iterable[Finding], path: Path, *, root: Path) -> list[E
     return [_entry_of(finding, root, path) for finding in findings]
 
 
-def write(path: Path, entries: Iterable[Entry]) -> None:
-    """Write the entries, one a line, sorted, so that a diff shows what was added and what was fixed."""
+def text_of(entries: Iterable[Entry]) -> str:
+    """Return the file of these entries, one a line, sorted, so that a diff shows what was added and what was fixed."""
     import json
 
     lines = ",\n    ".join(json.dumps(entry._asdict(), ensure_ascii=False) for entry in sorted(entries))
     body = f"\n    {lines}\n  " if lines else ""
+    return f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n'
+
+
+def write(path: Path, entries: Iterable[Entry]) -> None:
+    """Write the entries to a file."""
     try:
         with replacing(path) as stream:
-            stream.write(f'{{\n  "version": {_VERSION},\n  "findings": [{body}]\n}}\n')
+            stream.write(text_of(entries))
     except OSError as error:
         raise BaselineError(f"{path}: the baseline cannot be written: {error.strerror}") from error

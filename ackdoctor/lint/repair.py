@@ -131,7 +131,14 @@ class Repairs:
             fixes = fixes_of(finding, document) if document is not None else ()
             offers = (_Offer(finding, fix) for fix in fixes if wanted(fix))
             offer = next((each for each in offers if each.key not in rejected), None)
-            if offer is not None:
+            why = (
+                _unwritable(self._root / offer.path)
+                if offer is not None and offer.path not in self._text
+                else ""
+            )
+            if why:
+                self.refused[finding.site.path] = why
+            elif offer is not None:
                 found.append(offer)
         return found
 
@@ -174,18 +181,13 @@ class Repairs:
             return self._documents[path]
         data = self.after.get(path, self.before.get(path))
         if data is None:
-            why = _unwritable(self._root / path)
-            if why:
-                self.refused[path] = why
-            else:
-                try:
-                    data = self.before[path] = read_file(str(self._root / path), LIMIT)
-                except OSError as error:
-                    self.refused[path] = error.strerror or str(error)
+            try:
+                data = self.before[path] = read_file(str(self._root / path), LIMIT)
+            except OSError as error:
+                self.refused[path] = error.strerror or str(error)
         found = None
-        if data is not None and not is_text(path):
-            java = language_of(path).name == "java"
-            found = open_document(data, java=java)
+        if data is not None:
+            found = open_document(data, "text" if is_text(path) else language_of(path).name)
         self._documents[path] = found
         return found
 

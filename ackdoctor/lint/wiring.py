@@ -1,6 +1,6 @@
 """The topologies of a run: those that its code wires and those of its texts, each with its guarantee and its findings."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -36,18 +36,20 @@ def judge_topologies(
     results: Sequence[Result],
     best_effort: Sequence[str] = (),
     ignored: Callable[[], Collection[tuple[str, int, str]]] = tuple,
+    overlay: Mapping[str, bytes] | None = None,
 ) -> Wiring:
     """Return the topologies of these texts and results.  What fails becomes an entry of `unreadable`.
 
     `best_effort` names the streams ("count:alerts") on which loss is accepted.  `ignored` returns the findings that
-    comments silence: file, line and rule.
+    comments silence: file, line and rule.  `overlay` holds contents that are not (yet) on disk.
     """
     wiring = Wiring()
     wired = [topology for result in results for topology in result.topologies]
     for candidate in candidates:
         path = candidate.display_path
         try:
-            data = read_file(candidate.path, LIMIT)
+            edited = (overlay or {}).get(candidate.path)
+            data = read_file(candidate.path, LIMIT) if edited is None else edited
         except OSError as error:
             wiring.unreadable.append(Unreadable(path=path, line=0, column=0, reason=reason(error)))
             continue

@@ -6,7 +6,7 @@ import os
 import re
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -105,6 +105,26 @@ def replacing(path: Path) -> Iterator[TextIO]:
         raise OSError(errno.ELOOP, "it is a symbolic link; name its target", str(path))
     if status is not None and not os.access(path, os.W_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    def place(beside: Path) -> None:
+        if status is not None:
+            beside.chmod(stat.S_IMODE(status.st_mode))
+        beside.replace(path)
+
+    with _written_beside(path, place) as beside_it:
+        yield beside_it
+
+
+@contextmanager
+def creating(path: Path) -> Iterator[TextIO]:
+    """Yield a stream that becomes a new file at the end.  FileExistsError if something has its name then."""
+    with _written_beside(path, path.hardlink_to) as stream:
+        yield stream
+
+
+@contextmanager
+def _written_beside(path: Path, place: Callable[[Path], None]) -> Iterator[TextIO]:
+    """Yield a stream to a temporary file in the same directory, which `place` gives its name at the end."""
     beside = path.with_name(f".{path.name[:100]}.{secrets.token_hex(8)}.tmp")
     handle = os.open(beside, _WRITE_FLAGS, 0o666)
     try:
@@ -114,13 +134,10 @@ def replacing(path: Path) -> Iterator[TextIO]:
             yield stream
             stream.flush()
             os.fsync(handle)
-        if status is not None:
-            beside.chmod(stat.S_IMODE(status.st_mode))
-        beside.replace(path)
-    except BaseException:
+        place(beside)
+    finally:
         with suppress(OSError):
             beside.unlink()
-        raise
 
 
 _COOKIE = re.compile(rb"[ \t\f]*#.*?coding[:=][ \t]*([-\w.]+)")

@@ -97,7 +97,7 @@ def test_a_fatal_error_is_one_line_and_exits_2(shell, monkeypatch, arguments, me
 def test_an_unknown_option_exits_2(shell):
     outcome = shell("lint", "--nope")
     assert (outcome.code, outcome.out) == (2, "")
-    assert "No such option: --nope" in outcome.err
+    assert "no such option: --nope" in outcome.err
 
 
 def test_a_wrong_setting_names_file_line_and_key(shell):

@@ -31,7 +31,7 @@ def test_values_are_counted():
     records = Records()
     records.deliveries = [Delivery(value, 0, 1) for value in "aabbbcd"]
     assert records.times_seen() == {1: 2, 2: 1, 3: 1}
-    assert (records.repeated(), records.missing("abxy")) == (2, ["x", "y"])
+    assert (records.repeated(), records.extra(), records.missing("abxy")) == (2, 3, ["x", "y"])
 
 
 def test_a_producer_that_retries_writes_twice_what_storm_delivers_once():

@@ -92,6 +92,7 @@ def _finding(judged: Judged, defect: Defect) -> Finding:
         dialect=facts.dialect if facts is not None else judged.topology.kind,
         evidence=PathWitness(steps=(PathStep(site=site, note=""),)),
         cause=defect.kind,
+        case=defect.kind,
         help=cases[defect.kind].help if defect.kind in cases else "",
     )
 

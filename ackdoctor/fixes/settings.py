@@ -1,0 +1,66 @@
+"""ACK503 and ACK505 in Java and YAML: bound the tuples in flight, and remove a setting that does nothing."""
+
+import re
+
+from ackdoctor.fixes.document import Document
+from ackdoctor.fixes.statements import removal
+from ackdoctor.model.finding import Finding, Fix
+
+_CONFIG = re.compile(r"\s*(?:final\s+)?Config\s+(\w+)\s*=\s*new\s+Config\(\);\s*(?://.*)?")
+_HEAD = re.compile(r"(\s*)config\s*:\s*(?:#.*)?")
+_ENTRY = re.compile(r"(\s*)[\w.\"'-]+\s*:\s+[^\s{[|>&*#][^#]*(?:#.*)?")
+_SETS = re.compile(r"set[A-Z]\w*|put")
+_BOUND = 1000  # per spout task: the page's example
+_DEAD = ("setting-without-effect", "max-pending-without-effect", "timeout-without-effect", "dead-key")
+
+
+def bound_pending(finding: Finding, document: Document) -> Fix | None:
+    """Set `topology.max.spout.pending` where the configuration is made."""
+    if finding.case != "max-pending-unset":
+        return None
+    start = document.offset(finding.site.span.line, 1)
+    end = document.line_end(start)
+    if document.java:
+        found = _CONFIG.fullmatch(document.text, start, end)
+        indent = _indent(document, start)
+        code = f"{found[1]}.setMaxSpoutPending({_BOUND});" if found is not None else ""
+    else:
+        found = _HEAD.fullmatch(document.text, start, end) if is_yaml(finding) else None
+        indent = _indent(document, document.next_line(end))
+        code = f"topology.max.spout.pending: {_BOUND}"
+        found = found if found is not None and len(indent) > len(found[1]) else None
+    if found is None:
+        return None
+    edit = document.edit(end, end, f"{document.newline}{indent}{code}")
+    return Fix(title=f"Add `{code}`", safe=False, edits=(edit,))
+
+
+def is_yaml(finding: Finding) -> bool:
+    """Whether a finding is in a YAML file."""
+    return finding.site.path.endswith((".yaml", ".yml"))
+
+
+def _indent(document: Document, start: int) -> str:
+    line = document.text[start : document.line_end(start)]
+    return line[: len(line) - len(line.lstrip())]
+
+
+def remove_setting(finding: Finding, document: Document) -> Fix | None:
+    """Remove the statement of a setting that has no effect."""
+    if finding.case not in _DEAD:
+        return None
+    start = document.offset(finding.site.span.line, 1)
+    end = document.line_end(start)
+    if is_yaml(finding) and _ENTRY.fullmatch(document.text, start, end):
+        edit = document.edit(start, document.next_line(end), "")
+        return Fix(title=f"Remove `{document.text[start:end].strip()}`", safe=False, edits=(edit,))
+    if not document.java or document.root is None:
+        return None
+    inside = [
+        node for node in document.root.walk() if node.kind == "expression" and start <= node.start < end
+    ]
+    if len(inside) != 1 or not inside[0].children or not _SETS.fullmatch(inside[0].children[0].name):
+        return None
+    block = inside[0].parent
+    edits = removal(document, inside[0]) if block is not None and len(block.children) > 1 else None
+    return Fix(title=f"Remove `{document.source(inside[0])}`", safe=False, edits=edits) if edits else None
