@@ -25,7 +25,7 @@ from ackdoctor.reporters.analysis import (
     verdict,
     when,
 )
-from ackdoctor.reporters.html import MAX_ROWS, Step, table, write
+from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import span
 from ackdoctor.reporters.terminal import finding_place, worst_first
@@ -93,31 +93,36 @@ def page(
         curve=_curve(analysis),
         forecast=forecast(analysis),
         bars=analysis.completions[:MAX_ROWS],
-        completions=table(
+        latencies=_latencies(analysis),
+        asides=list(asides(analysis)),
+        lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
+        more_lives=len(analysis.lives[MAX_ROWS:]),
+        **_tables(analysis),
+    )
+
+
+def _tables(analysis: Analysis) -> dict[str, Table]:
+    return {
+        "completions": table(
             "Completions per delivery",
             completion_rows(analysis, MAX_ROWS),
             numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
             total=len(analysis.completions),
         ),
-        latencies=_latencies(analysis),
-        trees=table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
-        asides=list(asides(analysis)),
-        lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
-        more_lives=len(analysis.lives[MAX_ROWS:]),
-        ackers=table(
+        "trees": table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
+        "ackers": table(
             "Ackers",
             acker_rows(analysis, MAX_ROWS),
             numbers={"roots", "share", "messages", "at most", "left"},
             total=len(analysis.ackers),
         ),
-        books=books(analysis),
-        quarantine=table(
+        "quarantine": table(
             "Quarantine",
             quarantine_rows(analysis, MAX_ROWS),
             numbers={"rows"},
             total=len(analysis.quarantine),
         ),
-    )
+    }
 
 
 # ---- what, when, and what to do first ----
