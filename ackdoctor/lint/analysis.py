@@ -27,7 +27,6 @@ from ackdoctor.model.cfg import ClassInfo, Component
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
 from ackdoctor.model.topology import ComponentFacts, Topology
-from ackdoctor.topology.facts import component_facts
 
 _WORTH_WORKERS = 60_000  # bytes of source from which two processes beat one
 
@@ -183,7 +182,7 @@ class Analyzer:
                     if self._memory:
                         self._memory.stop()
                     count += 1
-                    diagnosis = _diagnose(program, component, faults)
+                    diagnosis = _diagnose(program, component, faults, wired=self._inputs.wired)
                     findings += diagnosis.findings
                     facts += diagnosis.facts
             if cluster.wires:
@@ -239,7 +238,7 @@ class _Diagnosis(NamedTuple):
     facts: tuple[ComponentFacts, ...] = ()
 
 
-def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> _Diagnosis:
+def _diagnose(program: Program, component: Component, faults: list[Unreadable], *, wired: bool) -> _Diagnosis:
     """Diagnose one component; what fails becomes a fault."""
     path, line = component.cls.path, component.cls.head.line
 
@@ -262,6 +261,10 @@ def _diagnose(program: Program, component: Component, faults: list[Unreadable]) 
     except Exception as error:  # noqa: BLE001  # the other components go on
         fail("", error)
         return _Diagnosis()
+    if not wired:
+        return _Diagnosis(findings)
+    from ackdoctor.topology.facts import component_facts  # a run without topologies needs none
+
     try:
         return _Diagnosis(findings, (component_facts(context, findings),))
     except Exception as error:  # noqa: BLE001  # the findings stay

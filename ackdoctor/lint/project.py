@@ -56,13 +56,15 @@ class Cluster:
 class Inputs(NamedTuple):
     """What all clusters of a run share: dialect versions, hints for unknown bases, contents that are not on disk.
 
-    `digests` are those of the files by path; a run without a cache has none.
+    `digests` are those of the files by path; a run without a cache has none.  A run in which no file may wire a topology
+    is not `wired`: it needs no facts of its components.
     """
 
     versions: Mapping[str, str]
     extra_bases: Mapping[str, str]
     overlay: Mapping[str, bytes]
     digests: Mapping[str, str] | None = None
+    wired: bool = True
 
 
 class Lowered(NamedTuple):

@@ -53,7 +53,8 @@ class ResultCache:
         """NoCacheError where ackdoctor's own code cannot be read."""
         self._folder = folder
         self._digests = inputs.digests or {}
-        self._common = repr((_tool(), sorted(inputs.versions.items()), sorted(inputs.extra_bases.items())))
+        settings = (sorted(inputs.versions.items()), sorted(inputs.extra_bases.items()), inputs.wired)
+        self._common = repr((_tool(), *settings))
         self._wrote = False
         self._full = False
 

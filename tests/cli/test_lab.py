@@ -11,7 +11,7 @@ from ackdoctor.lab import study
 def test_the_tables_show_the_study_beside_the_simulator(shell):
     code, out, err = shell("lab", "study", "--scale", "0.01", "--only", "acker", "--only", "after-emit-2")
     assert (code, err) == (0, "")
-    assert "acker-2       4,001    40          40      0   1x: 60, 2x: 40   yes" in out
+    assert "acker-2       4,001    40          40      0   1x: 50, 2x: 40   yes" in out
     assert "note: 4,001 is one above the bound P x n, and outside the model" in out
     assert out.endswith("\nOK: the law holds in 5 rows\n")
 
@@ -44,20 +44,25 @@ def test_json_has_every_field(shell, tmp_path):
         "least": 40,
         "most": 40,
         "simulated": 40,
-        "numbers": 100,
+        "numbers": 90,
         "lost": 0,
-        "times_seen": {"1": 60, "2": 40},
+        "times_seen": {"1": 50, "2": 40},
         "pending": [20, 20],
         "violations": [],
         "holds": True,
     }
 
 
+def test_a_version_can_be_chosen(shell):
+    code, out, _ = shell("lab", "study", "--scale", "0.01", "--only", "acker-2", "--acker-version", "1.1.0")
+    assert (code, out.partition(",")[0]) == (0, "storm-1.1.0")
+
+
 def test_a_law_that_does_not_hold_exits_with_1(shell, monkeypatch):
     experiment = study.EXPERIMENTS[2]
 
-    def simulate(size, seed):
-        outcome = experiment.rows[0].simulate(size, seed)
+    def simulate(setting):
+        outcome = experiment.rows[0].simulate(setting)
         return dataclasses.replace(outcome, most=19, violations=["1 number is lost"])
 
     rows = [dataclasses.replace(experiment.rows[0], simulate=simulate)]
@@ -72,6 +77,10 @@ def test_a_law_that_does_not_hold_exits_with_1(shell, monkeypatch):
     ("arguments", "error"),
     [
         (("--only", "akcer"), "ackdoctor: --only: no row is called `akcer`; did you mean `acker`?\n"),
+        (
+            ("--acker-version", "heron"),
+            "ackdoctor: --acker-version: Heron has neither ackers nor Trident, which the study kills\n",
+        ),
         (("--scale", "nan"), "ackdoctor: --scale: nan is not a factor\n"),
         (
             ("--output-format", "html"),

@@ -166,8 +166,17 @@ def test_ten_thousand_rows_are_cut_with_a_line_that_says_so(kind):
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_a_long_name_stays_in_the_page(kind):
-    Page(PAGES[kind](LONG))
+def test_an_endless_word_is_cut_in_its_middle_and_a_drawing_is_not(kind):
+    page = Page(PAGES[kind](LONG))
+    assert not re.search(r"[A-Za-z]{400}", page.all("body")[0].text)
+    assert "…" in page.all("body")[0].text
+    assert not any("…" in path for path in page.values("d"))
+
+
+def test_an_input_that_could_not_be_read_is_a_step_that_many_findings_do_not_push_out():
+    box = analysis_page("x", MANY).partition('id="do"')[2].partition("</section>")[0]
+    assert box.count("<li>") <= 7
+    assert "make the input readable" in box
 
 
 def test_a_table_has_no_empty_column_and_counts_what_it_leaves_out():
