@@ -221,5 +221,5 @@ def test_github_commands_are_escaped():
 def test_a_path_of_one_bare_place_has_no_note():
     bare = replace(MISSING, evidence=PathWitness(steps=(step(MISSING.site, ""),)))
     lines = rendered("full", Report(findings=(bare,))).splitlines()
-    assert '   12 | return' in lines
+    assert "   12 | return" in lines
     assert not any("╶" in line for line in lines)
