@@ -16,7 +16,7 @@ import typer
 
 from ackdoctor import __version__
 from ackdoctor.cli.commands import Jobs, known_word, nonempty
-from ackdoctor.cli.output import complain, destination
+from ackdoctor.cli.output import complain, context_for, destination
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import Settings, settings_in
 from ackdoctor.lint.baseline import entries_of, text_of
@@ -143,7 +143,8 @@ class Init:
         self._plan_hook(plan)
         self._plan_ci(plan)
         with destination() as stream:
-            stream.writelines(f"{printable(line)}\n" for line in _found(report))
+            context = context_for(stream)
+            stream.writelines(context.fitted(printable(line)) for line in _found(report))
             for each in plan.files:
                 stream.write("\n")
                 stream.writelines(f"{printable(line)}\n" for line in _diff(each))

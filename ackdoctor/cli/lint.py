@@ -124,8 +124,8 @@ class Lint:
     output_format: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(FORMATS),
-            help="The output format. Default: full.",
+            metavar="FORMAT",
+            help=f"The output format: {', '.join(FORMATS)}. Default: full.",
             autocompletion=complete_words(*FORMATS),
         ),
     ] = None

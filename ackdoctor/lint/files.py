@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -135,7 +135,8 @@ class Files:
     """The files of one language by path, with the facts about each.
 
     `overlay` holds contents that are not (yet) on disk.  A file that cannot be read has no facts and is in
-    `unreadable`.  What `known`, the files of an earlier run, holds about an unchanged file is taken over.
+    `unreadable`.  What `known`, the files of an earlier run, holds about an unchanged file is taken over.  `tick` is
+    called before each file is read.
     """
 
     def __init__(
@@ -146,7 +147,9 @@ class Files:
         root: str,
         overlay: Mapping[str, bytes],
         known: "Files | None" = None,
+        tick: Callable[[], None] | None = None,
     ) -> None:
+        self._tick = tick
         self.language = language
         self.names = names
         self.root = root
@@ -189,6 +192,8 @@ class Files:
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a file; None and an entry in `unreadable` where the system refuses."""
+        if self._tick is not None:
+            self._tick()
         if path in self.overlay:
             return self.overlay[path]
         try:

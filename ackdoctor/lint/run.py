@@ -59,7 +59,7 @@ def lint(
 
     Paths in the report are relative to `root`; `edited` replaces the contents of files by these paths.  `jobs` below 1
     means as many as there are processors; `cache` holds the results of earlier runs; `progress` is called with the
-    number of finished clusters and of all; `memory` serves the next run of this process.  Findings have no fingerprint
+    number of finished clusters and of all, and before, while there is no number yet, with (0, 0); `memory` serves the next run of this process.  Findings have no fingerprint
     yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
     """
     top = os.path.abspath(root)
@@ -69,7 +69,8 @@ def lint(
     files = {file.path: file for file in found.files}
     refused = list(found.unreadable)
     overlay = {**(_take_text(stdin, top, files, refused) if stdin else {}), **overlay}
-    languages = _by_language((*files.values(), *found.foreign), settings, top, overlay, memory)
+    tick = partial(progress, 0, 0) if progress else None
+    languages = _by_language((*files.values(), *found.foreign), settings, top, overlay, memory, tick)
     read = [each for each in languages if each.language.is_read]
     by_text = any(may_wire(text.path) for text in found.texts)
     inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay, wired=by_text)
@@ -136,6 +137,7 @@ def _by_language(
     root: str,
     overlay: Mapping[str, bytes],
     memory: Memory | None,
+    tick: Callable[[], None] | None,
 ) -> list[Files]:
     """Return the files of each language."""
     groups: dict[str, list[Candidate]] = {}
@@ -146,7 +148,7 @@ def _by_language(
     for name, group in sorted(groups.items()):
         names = framework_names(known, settings.extra_bases, LANGUAGES[name])
         known_files = memory.files(name) if memory else None
-        found.append(Files(group, LANGUAGES[name], names, root, overlay, known_files))
+        found.append(Files(group, LANGUAGES[name], names, root, overlay, known_files, tick))
     return found
 
 
