@@ -88,7 +88,7 @@ class Stored(NamedTuple):
 
 def stored_data(context: RuleContext) -> Stored:
     """Return where a bolt stores the data of tuples that it acks at once."""
-    if not _acks_on_arrival(context):
+    if not acks_on_arrival(context):
         return Stored()
     early: list[Place] = []
     kept: list[Place] = []
@@ -105,7 +105,7 @@ def stored_data(context: RuleContext) -> Stored:
     return Stored(min(early, default=None), min(kept, default=None))
 
 
-def _acks_on_arrival(context: RuleContext) -> bool:
+def acks_on_arrival(context: RuleContext) -> bool:
     """Whether the tuple is acked when its handler returns, by the framework or by the code."""
     if context.component.auto_ack:
         return context.discipline.completion is Moment.RETURN
