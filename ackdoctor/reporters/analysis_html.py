@@ -69,17 +69,19 @@ def page(
     """Write the whole page; it depends on nothing but the arguments."""
     word, _, rest = verdict(report, analysis).partition(": ")
     worst = worst_first(report.findings)
-    notes = [*doubts(report, analysis), *(promise.lines() if promise is not None else ())]
+    notes = [("promise", line) for line in (promise.lines() if promise is not None else ())]
+    notes += [("note", line) for line in doubts(report, analysis)]
+    clean = word == "OK" and not (report.hidden or report.suppressed)
     write(
         "analysis.html.jinja",
         stream,
         command="analyze",
         inputs=inputs,
         made=made,
-        about=list(_about(analysis, made, notes)),
+        about=[*_about(analysis, made), *notes],
         steps=_repairs(worst),
         then=list(_unknowns(analysis, inputs)),
-        nothing="Nothing needs repair in what was read." if word == "OK" else "",
+        nothing="Nothing needs repair in what was read." if clean else "",
         unreadable=analysis.unreadable,
         word=word,
         style=_STYLES.get(word, "good"),
@@ -128,7 +130,7 @@ def _tables(analysis: Analysis) -> dict[str, Table]:
 # ---- what, when, and what to do first ----
 
 
-def _about(analysis: Analysis, made: datetime, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _about(analysis: Analysis, made: datetime) -> Iterator[tuple[str, str]]:
     times = when(analysis)
     if times and not analysis.logged:
         age = made.timestamp() - analysis.end_ms / 1000
@@ -137,8 +139,6 @@ def _about(analysis: Analysis, made: datetime, notes: Sequence[str]) -> Iterator
     yield "rows", books(analysis)
     if analysis.roots:
         yield "acker", f"judged as {analysis.acker} would have acked"
-    for note in notes:
-        yield "note", note
 
 
 def _age(seconds: float) -> str:

@@ -60,6 +60,7 @@ def page(report: Report, stream: TextIO, *, inputs: Sequence[str], made: datetim
             steps.setdefault((step.action, step.place), step)
     topologies = [_topology(judged, number, advice) for number, judged in sorted(weakest, key=itemgetter(0))]
     words = Counter(judged.verdict.word.replace("-", " ") for judged in report.topologies)
+    open_ends = report.unreadable or any(judged.topology.gaps for judged in report.topologies)
     total = counted(len(report.topologies), "topology")
     write(
         "topology.html.jinja",
@@ -69,7 +70,7 @@ def page(report: Report, stream: TextIO, *, inputs: Sequence[str], made: datetim
         made=made,
         about=[("files", f"{counted(len(report.files), 'file')}, as they were when this page was made")],
         steps=list(steps.values()),
-        nothing="" if report.unreadable else "Nothing in these files weakens the guarantee.",
+        nothing="" if open_ends else "Nothing in these files weakens the guarantee.",
         unreadable=report.unreadable,
         summary=f"{total}: {', '.join(f'{count:,} {word}' for word, count in sorted(words.items()))}",
         weak=any(not _good(judged) for judged in report.topologies),

@@ -540,3 +540,5 @@ def test_a_topology_without_a_fault_has_nothing_to_do():
     plain = replace(words(verdict(Word.AT_LEAST_ONCE)), defects=())
     assert "Nothing in these files weakens the guarantee." in html(plain)
     assert "Nothing in these files" not in html(words())
+    open_end = replace(plain, topology=replace(plain.topology, gaps=(FROM_ARGUMENTS,)))
+    assert "Nothing in these files" not in html(open_end)
