@@ -42,7 +42,7 @@ def test_every_law_holds_at_full_size(seed):
 @pytest.mark.minutes
 @pytest.mark.parametrize("scale", [0.01, 0.013, 0.02, 0.05])
 def test_every_law_holds_at_small_sizes(scale):
-    assert [_broken(study.choose(()), Setting(scale, seed)) for seed in range(20)] == [[]] * 20
+    assert [_broken(study.choose(()), Setting(scale, seed)) for seed in range(5)] == [[]] * 5
 
 
 @pytest.mark.minutes
