@@ -31,7 +31,9 @@ PAGES = [*sorted(ROOT.glob("*.md")), *DOCS, ROOT / "rules" / "README.md", ROOT /
 PAGES += sorted((ROOT / "fixtures").rglob("README.md"))
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
 PROMPT = "$ "
-OF_OTHER_TOOLS = set("--golden --no-header --junit-xml --basetemp --timestamps --since --histo".split())
+OF_OTHER_TOOLS = set(
+    "--golden --no-header --junit-xml --basetemp --timestamps --since --histo --rm --tag --volume".split()
+)
 
 
 @pytest.fixture
