@@ -39,8 +39,8 @@ def test_the_steps_of_the_action_lint_the_paths(tmp_path):
         )
         for command in COMMANDS
     ]
-    assert [each.returncode for each in done] == [0, 1]
-    assert done[1].stdout.startswith("::error file=bolt.py,line=9,")
+    assert [each.returncode for each in done] == [1, 0]
+    assert done[0].stdout.startswith("::error file=bolt.py,line=9,")
     assert "ACK101" in (tmp_path / "summary.md").read_text()
     results = json.loads((tmp_path / "ackdoctor.sarif").read_text())["runs"][0]["results"]
     assert [result["ruleId"] for result in results] == ["ACK101"]

@@ -58,15 +58,11 @@ class JavaRandom:
     def __init__(self, seed: int) -> None:
         self._state = (seed ^ 0x5DEECE66D) & _MASK_48
 
-    def next_int(self) -> int:
-        """Random.nextInt(): the next 32 bits, signed."""
-        self._state = (self._state * 0x5DEECE66D + 0xB) & _MASK_48
-        return signed(self._state >> 16, 32)
-
     def next_long(self) -> int:
         """Random.nextLong(): `((long) next(32) << 32) + next(32)`, the low half signed as well."""
-        high = self.next_int()
-        return signed((high << 32) + self.next_int())
+        high = (self._state * 0x5DEECE66D + 0xB) & _MASK_48
+        self._state = low = (high * 0x5DEECE66D + 0xB) & _MASK_48
+        return signed((high >> 16 << 32) + signed(low >> 16, 32))
 
 
 def java_hash(value: object) -> int:

@@ -39,7 +39,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     emit = found[0]
     severity, reason = _severity(context, found)
     words = context.words(reason=reason, advice=_advice(context, emit))
-    yield context.finding(words, Misuse.NO_MESSAGE_ID, emit, severity=severity)
+    yield context.finding(words, Misuse.NO_MESSAGE_ID, emit, severity=severity, details=context.heirs)
 
 
 def _advice(context: RuleContext, emit: Emitted) -> str:

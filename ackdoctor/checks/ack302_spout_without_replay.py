@@ -37,7 +37,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if loss is not None:
         reason, severity = loss
         words = context.words(reason=reason)
-        yield context.finding(words, None, found[0], severity=severity)
+        yield context.finding(words, None, found[0], severity=severity, details=context.heirs)
 
 
 def _loss(context: RuleContext, found: list[Emitted]) -> tuple[str, Severity] | None:

@@ -29,7 +29,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
         for use in found:
             if context.is_first(use.field):
                 words = context.words(case, field=f"self.{use.field}")
-                yield context.finding(words, None, (use.function, use.step.span))
+                yield context.finding(words, None, (use.function, use.step.span), details=context.heirs)
 
 
 def _overridden(context: RuleContext) -> Iterator[Finding]:
@@ -47,7 +47,7 @@ def _overridden(context: RuleContext) -> Iterator[Finding]:
             role=context.role.name,
             damage=context.role.owned[method.name],
         )
-        yield context.finding(words, None, method)
+        yield context.finding(words, None, method, details=context.heirs)
 
 
 def _after_success(context: RuleContext) -> list[Function]:

@@ -51,7 +51,7 @@ def check(context: RuleContext) -> Iterator[Finding]:
     if growing := stored_for_ever(context):
         severity, price = Severity.WARNING, context.phrase("leaks", field=f"self.{growing[0].field}")
     words = context.words(component=context.component.name, does=does, price=price)
-    yield context.finding(words, None, (function, step.span), severity=severity)
+    yield context.finding(words, None, (function, step.span), severity=severity, details=context.heirs)
 
 
 def _replays(context: RuleContext, functions: list[Function]) -> Iterator[tuple[Function, Step, str]]:

@@ -198,6 +198,11 @@ class RuleContext:
             expr = expr.obj
         return None
 
+    @property
+    def heirs(self) -> tuple[str, ...]:
+        """The names of the project's classes that derive from the component: a fix must not change what they inherit."""
+        return tuple(heir.qualname for heir in self.component.heirs)
+
     def own_field(self, function: Function, expr: Expr) -> str | None:
         """Return the field that an expression is: `self.name` and nothing more."""
         whole = isinstance(expr, Attr) and expr.obj == self.own_names.get(function)

@@ -14,6 +14,7 @@ __all__ = ["main"]
 
 _NO_SPACE = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO}  # of a stream, which has no file name
 _NO_ACCESS = {errno.EACCES, errno.EPERM, errno.ENAMETOOLONG, errno.ELOOP}
+_KINDS = {"a valid int range": "a whole number", "a valid float range": "a number"}  # typer's words: ours
 _MAX_NAME = 300  # characters of a name that are printed
 
 
@@ -85,8 +86,10 @@ def _print_usage_error(error: Any) -> None:
         text = f"{parameter.opts[0] if parameter.opts[0].startswith('-') else parameter.metavar}: {error.message}"
     else:
         text = text[:1].lower() + text[1:]
-    command = context.command_path if context is not None else "ackdoctor"
-    _print_error(f"{text.rstrip('.')}; `{command} --help` shows the usage")
+    for theirs, ours in _KINDS.items():
+        text = text.replace(theirs, ours)
+    help_ = f"; `{context.command_path} --help` shows the usage" if context is not None else ""
+    _print_error(f"{text.rstrip('.')}{help_}")
 
 
 def _print_error(text: str) -> None:

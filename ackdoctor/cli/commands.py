@@ -45,6 +45,7 @@ _COMMANDS = {  # module and class, or module and group of commands
     "watch": ("watch", "Watch"),
     "heap": ("heap", "heap"),
     "diagnose": ("diagnose", "Diagnose"),
+    "server": ("server", "Server"),
     "lab": ("lab", "lab"),
 }
 _MINUS = {"ignore_unknown_options": True}  # a root may begin with a minus
@@ -225,8 +226,8 @@ def complete_words(*words: str) -> Callable[[str], list[str]]:
 def formats_option(*formats: str) -> Any:
     """Return the option --output-format, which has one of these values."""
     return typer.Option(
-        metavar="|".join(formats),
-        help="The output format.",
+        metavar="FORMAT",  # the words would be wider than a narrow terminal
+        help=f"The output format: {', '.join(formats)}.",
         callback=lambda value: known_word("--output-format", value, formats),
     )
 

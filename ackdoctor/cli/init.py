@@ -16,12 +16,13 @@ import typer
 
 from ackdoctor import __version__
 from ackdoctor.cli.commands import Jobs, known_word, nonempty
-from ackdoctor.cli.lint import result_cache, settings_file
-from ackdoctor.cli.output import complain, destination
+from ackdoctor.cli.output import complain, context_for, destination
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import Settings, settings_in
 from ackdoctor.lint.baseline import entries_of, text_of
+from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint
+from ackdoctor.lint.run_settings import settings_file
 from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
 from ackdoctor.model.finding import Report, UnknownBase
@@ -133,7 +134,7 @@ class Init:
 
     def run(self) -> int:
         """Lint the directory, print the proposals, perhaps write them, and return the exit code."""
-        settings = settings_file([self.directory], None, isolated=False)
+        settings = settings_file([self.directory], None, root=Path.cwd())
         report = self._report(settings)
         if not (report.components or report.topologies or report.unknown_bases):
             raise UsageError(f"no component and no topology under {self.directory}")
@@ -142,7 +143,8 @@ class Init:
         self._plan_hook(plan)
         self._plan_ci(plan)
         with destination() as stream:
-            stream.writelines(f"{printable(line)}\n" for line in _found(report))
+            context = context_for(stream)
+            stream.writelines(context.fitted(printable(line)) for line in _found(report))
             for each in plan.files:
                 stream.write("\n")
                 stream.writelines(f"{printable(line)}\n" for line in _diff(each))
@@ -158,7 +160,7 @@ class Init:
 
     def _report(self, settings: Settings) -> Report:
         """Return the findings that a run with these settings would show, stamped."""
-        cache = result_cache([self.directory], settings)[0]
+        cache = cache_folder([self.directory], settings, Path.cwd())[0]
         with progress("linting") as show:
             report = lint([self.root], settings, root=Path.cwd(), jobs=self.jobs, cache=cache, progress=show)
         for unread in report.unreadable:

@@ -3,7 +3,7 @@
 import os.path
 import re
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.cli.commands import (
     STDIN,
     ConfigFile,
@@ -25,7 +24,6 @@ from ackdoctor.cli.commands import (
     complete_words,
     known_word,
     nonempty,
-    rulebook,
 )
 from ackdoctor.cli.fix import WITH_FIXES, Fixing, repair
 from ackdoctor.cli.output import (
@@ -39,22 +37,22 @@ from ackdoctor.cli.output import (
     write_step_summary,
 )
 from ackdoctor.cli.progress import progress
-from ackdoctor.config import FILES, FORMATS, Settings, exactness, find_config, load_settings, nearest, place
+from ackdoctor.config import FILES, FORMATS, Settings
 from ackdoctor.lint.discover import discover
 from ackdoctor.lint.repair import Repairs, all_rules
+from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint
+from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file
 from ackdoctor.lint.select import filter_report
-from ackdoctor.model import AckdoctorError, ConfigError, UsageError
+from ackdoctor.model import AckdoctorError, UsageError
 from ackdoctor.model.finding import Confidence, Report
 from ackdoctor.reporters import Sources, counted, reporter
 
 if TYPE_CHECKING:
     from ackdoctor.cli.rerun import State
     from ackdoctor.lint.baseline import Baseline, Comparison
-    from ackdoctor.rulebook import Rule
 
 
-_CHECKED = frozenset(("path", "wiring"))  # the evidence that lint finds
 _EXCLUSIVE = (
     ("--config", "--isolated"),
     ("--quiet", "--verbose"),
@@ -126,8 +124,8 @@ class Lint:
     output_format: Annotated[
         str | None,
         typer.Option(
-            metavar="|".join(FORMATS),
-            help="The output format. Default: full.",
+            metavar="FORMAT",
+            help=f"The output format: {', '.join(FORMATS)}. Default: full.",
             autocompletion=complete_words(*FORMATS),
         ),
     ] = None
@@ -241,7 +239,7 @@ class Lint:
         from ackdoctor.cli.rerun import state_of
 
         root, names = Path.cwd(), self.paths or ["."]
-        folder = _common_directory(names)
+        folder = common_directory(names)
         places = [each / name for each in (folder, *folder.parents) for name in FILES]
         settings = state_of(map(str, places if self.config is None else [*places, self.config]))
         try:
@@ -258,12 +256,16 @@ class Lint:
         require_writable(self.output_file)
         settings = _settings(self)
         root = Path.cwd()
-        rules, broken = rulebook() if settings.selectors() else ({}, ())
-        _check_selectors(self, settings, rules, broken)
-        _check_frameworks(settings)
+        typed = {
+            **dict.fromkeys(self.select or (), "--select"),
+            **dict.fromkeys(self.ignore or (), "--ignore"),
+            **dict.fromkeys(self.extend_select or (), "--extend-select"),
+        }
+        check_settings(settings, typed)
         baseline = _baseline(settings, or_none=self.write_baseline)
         text = self._text()
-        cache, no_cache_reason = (None, "") if self.no_cache else result_cache(self.paths or (), settings)
+        paths = [path for path in self.paths or () if path != STDIN]
+        cache, no_cache_reason = (None, "") if self.no_cache else cache_folder(paths, settings, root)
         with progress("linting", quiet=self.quiet) as show:
             run = partial(
                 lint,
@@ -382,7 +384,7 @@ def _settings(options: Lint) -> Settings:
     `--select` replaces what the file selects and ignores.
     """
     names = [options.stdin_filename or "."] if options.reads_stdin else options.paths or ["."]
-    settings = settings_file(names, options.config, isolated=options.isolated)
+    settings = settings_file(names, options.config, root=Path.cwd(), isolated=options.isolated)
     changes: dict[str, Any] = {}
     if options.select:
         changes |= {"select": tuple(options.select), "extend_select": (), "ignore": ()}
@@ -400,94 +402,6 @@ def _settings(options: Lint) -> Settings:
     if options.write_baseline and settings.baseline is None:
         raise UsageError("--write-baseline needs --baseline FILE, or `baseline` in the settings")
     return settings
-
-
-def settings_file(paths: Sequence[str], config: Path | None, *, isolated: bool) -> Settings:
-    """Return the settings of a run on these paths: from `config`, or from the nearest file."""
-    root = Path.cwd()
-    if isolated:
-        return Settings(directory=root)
-    searched = config is None
-    path = config or find_config(_common_directory(paths))
-    if path is None:
-        return Settings(directory=root, searched=searched)
-    found = load_settings(path.relative_to(root) if path.is_relative_to(root) else path)
-    return replace(found, searched=searched)
-
-
-def _common_directory(names: Sequence[str]) -> Path:
-    """Return the directory that all paths share: the search for settings begins there."""
-    # paths stay as the user writes them: a link's own directory, not the one it points to
-    paths = [Path(os.path.normpath(Path(name).absolute())) for name in names]
-    directories = [path if os.path.isdir(path) else path.parent for path in paths]  # noqa: PTH112  # no error for a long name
-    try:
-        return Path(os.path.commonpath(directories))
-    except ValueError:  # different drives
-        return Path.cwd()
-
-
-def _check_selectors(
-    options: Lint, settings: Settings, rules: Mapping[str, "Rule"], broken: Sequence[str]
-) -> None:
-    """Raise UsageError or ConfigError for a selector that names no rule, and if no rule is left to check.
-
-    `rules` are all rules by code; `broken` are the errors of pages that do not parse.
-    """
-    names = {code: rule.name for code, rule in rules.items()}
-    typed = {
-        **dict.fromkeys(options.select or (), "--select"),
-        **dict.fromkeys(options.ignore or (), "--ignore"),
-        **dict.fromkeys(options.extend_select or (), "--extend-select"),
-    }
-    for selector in settings.selectors():
-        if not any(exactness([selector], code, name) for code, name in names.items()):
-            fault = f"no rule is called `{selector}`"
-            if broken:  # perhaps the wanted page
-                fault += f", or its page is broken: {'; '.join(broken)}"
-            else:
-                fault += nearest(selector, [*names, *names.values()])
-            if selector in typed:
-                raise UsageError(f"{typed[selector]}: {fault}")
-            raise ConfigError(f"{place(settings.source, selector)}: {fault}")
-    checkable = (rule for rule in rules.values() if not _CHECKED.isdisjoint(rule.evidence))
-    if rules and not any(settings.selects(rule.code, rule.name, default=rule.default) for rule in checkable):
-        raise UsageError("no selected rule can be checked by lint; `ackdoctor rules` lists those with a path")
-
-
-def _check_frameworks(settings: Settings) -> None:
-    """Raise ConfigError for an unknown framework, version or base class."""
-    if not settings.dialect_version and not settings.extra_bases:
-        return
-    from ackdoctor.dialects import load  # a cached run may not need it
-
-    version = ""
-    try:
-        for name, version in settings.dialect_version.items():
-            load({name: version})
-    except ConfigError as error:
-        raise ConfigError(f"{place(settings.source, version)}: {error}") from None
-    dialects = load(settings.dialect_version)
-    classes = sorted({name for dialect in dialects for role in dialect.roles for name in role.classes})
-    for base in settings.extra_bases.values():
-        if base not in classes:
-            fault = f"extra-bases: no framework has a class `{base}`{nearest(base, classes)}"
-            raise ConfigError(f"{place(settings.source, base)}: {fault}")
-
-
-# ---- the run ----
-
-
-def result_cache(paths: Iterable[str], settings: Settings) -> tuple[CacheFolder | None, str]:
-    """Return the cache of results, or None and the reason why there is none."""
-    root = Path.cwd()
-    absolute = [Path(path).absolute() for path in paths if path != STDIN]
-    named = [path if os.path.isdir(path) else path.parent for path in absolute]  # noqa: PTH112 - no error for a name too long
-    git = (folder for folder in (root, *root.parents) if os.path.exists(folder / ".git"))  # noqa: PTH110 - as above
-    outside = (root, settings.directory or root, next(git, root), *named)
-    try:
-        return CacheFolder("lint", outside=outside), ""
-    except NoCacheError as error:
-        return None, str(error)
 
 
 # ---- what is printed ----

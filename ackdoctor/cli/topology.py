@@ -20,7 +20,7 @@ from ackdoctor.cli.commands import (
     known_word,
     nonempty,
 )
-from ackdoctor.cli.lint import exit_code, result_cache, settings_file
+from ackdoctor.cli.lint import exit_code
 from ackdoctor.cli.output import (
     complain,
     context_for,
@@ -32,7 +32,9 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import GUARANTEES, Settings, nearest
+from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint
+from ackdoctor.lint.run_settings import settings_file
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report
 from ackdoctor.model.topology import Judged, Word
@@ -93,7 +95,7 @@ class Topology:
         """Judge the topologies, write them and return the exit code."""
         require_writable(self.output_file)
         paths = self.paths or ["."]
-        settings = settings_file(paths, self.config, isolated=self.isolated)
+        settings = settings_file(paths, self.config, root=Path.cwd(), isolated=self.isolated)
         report = judge(paths, settings, jobs=self.jobs, cached=not self.no_cache, quiet=self.quiet)
         require_not_an_input(
             self.output_file, (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
@@ -136,7 +138,7 @@ def judge(
     paths: Sequence[str], settings: Settings, *, jobs: int = 0, cached: bool = True, quiet: bool = False
 ) -> Report:
     """Return the report of a lint run; its topologies are in the order of files, the weakest branch of each first."""
-    cache = result_cache(paths, settings)[0] if cached else None
+    cache = cache_folder(paths, settings, Path.cwd())[0] if cached else None
     with progress("judging topologies", quiet=quiet) as show:
         report = lint(
             [Path(path) for path in paths], settings, root=Path.cwd(), jobs=jobs, cache=cache, progress=show
@@ -155,7 +157,7 @@ def promise_of(
     """Return what the topologies in these files promise beside what became of the messages of a run."""
     for path in paths:
         nonempty("--topology", path)
-    report = judge(paths, settings_file(paths, None, isolated=isolated))
+    report = judge(paths, settings_file(paths, None, root=Path.cwd(), isolated=isolated))
     for unread in report.unreadable:
         complain(f"--topology: {unread.path}: {unread.reason}")
     if not report.topologies:

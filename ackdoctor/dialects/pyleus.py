@@ -6,7 +6,7 @@ pyleus/storm.py @ v0.1.10.  The docstring of SimpleBolt says that it fails tuple
 
 from ackdoctor.dialects import storm_py
 from ackdoctor.dialects.storm_java import UNDECLARED_1
-from ackdoctor.dialects.storm_py import ACKED_ALL_THE_SAME, COMPLETIONS, INIT, LOOP, SPOUT_ENTRIES, emit, log
+from ackdoctor.dialects.storm_py import ACKED_ALL_THE_SAME, COMPLETIONS, LOOP, SPOUT_ENTRIES, emit, log
 from ackdoctor.model.dialect import (
     ON,
     Dialect,
@@ -31,11 +31,12 @@ _REPORTS = (
     *(log(name=name) for name in ("log_trace", "log_debug", "log_info", "log_warn", "log_error")),
 )
 _TICK = Entry("process_tick", EntryKind.TICK, subject=None)
+_INIT = Entry("initialize", EntryKind.INIT, subject=None)
 _LOOP = {**LOOP, "run_component": LOOP["run"]}
 
 _BOLT = storm_py.BOLT.derive(
     classes=("pyleus.storm.Bolt", "pyleus.storm.bolt.Bolt"),
-    entries=(Entry("process_tuple", EntryKind.DATA), INIT),
+    entries=(Entry("process_tuple", EntryKind.DATA), _INIT),
     verbs=(
         *COMPLETIONS,
         emit("values stream anchors direct_task need_task_ids", waits=True),
@@ -63,7 +64,7 @@ _BOLT = storm_py.BOLT.derive(
 _SIMPLE = _BOLT.derive(
     name="SimpleBolt",
     classes=("pyleus.storm.SimpleBolt", "pyleus.storm.bolt.SimpleBolt"),
-    entries=(Entry("process_tuple", EntryKind.DATA), _TICK, INIT),
+    entries=(Entry("process_tuple", EntryKind.DATA), _TICK, _INIT),
     discipline=_BOLT.discipline.derive(
         auto_ack=ON, tick=TickDuty.AUTO, ticks_in_data=False, costs={Misuse.NEVER_RUNS: ACKED_ALL_THE_SAME}
     ),
@@ -87,12 +88,15 @@ DIALECTS = (
             _SIMPLE.derive(
                 name="JSONFieldsBolt",
                 classes=("pyleus.json_fields_bolt.JSONFieldsBolt",),
-                entries=(Entry("extract_fields", EntryKind.DATA, subject=None), _TICK, INIT),
+                entries=(Entry("extract_fields", EntryKind.DATA, subject=None), _TICK, _INIT),
                 owned={"process_tuple": "extract_fields is never called"},
             ),
             storm_py.SPOUT.derive(
                 classes=("pyleus.storm.Spout", "pyleus.storm.spout.Spout"),
-                entries=tuple(entry for entry in SPOUT_ENTRIES if entry.kind is not EntryKind.LIFE),
+                entries=(
+                    *(entry for entry in SPOUT_ENTRIES if entry.kind not in (EntryKind.LIFE, EntryKind.INIT)),
+                    _INIT,
+                ),
                 verbs=(emit("values stream tup_id direct_task need_task_ids", waits=True), *_REPORTS),
                 discipline=storm_py.SPOUT.discipline.derive(
                     payload_types=("list", "tuple"),

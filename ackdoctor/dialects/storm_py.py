@@ -130,7 +130,7 @@ def log(params: str = "msg", *, name: str = "log", on: str = "self") -> Verb:
 COMPLETIONS = (Verb("ack", VerbKind.ACK), Verb("fail", VerbKind.FAIL))
 HIDES_ACK = "the framework acks through it, so no tuple is acked"
 LOOP = {"run": "the loop that reads, dispatches and completes tuples never runs"}
-(INIT,) = plain_entries(EntryKind.INIT, "initialize")
+INIT = Entry("initialize", EntryKind.INIT, subject=None, params=("conf", "context"))
 _CALLBACKS = (Entry("ack", EntryKind.ACKED), Entry("fail", EntryKind.FAILED))
 SPOUT_ENTRIES = (
     *plain_entries(EntryKind.NEXT, "next_tuple"),

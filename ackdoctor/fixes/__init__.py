@@ -19,7 +19,9 @@ from ackdoctor.fixes import (
     moves,
     overwrites,
     payloads,
+    python_paths,
     settings,
+    spouts,
 )
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.model.finding import Finding, Fix, PathWitness
@@ -31,9 +33,14 @@ from ackdoctor.rulebook import (
     DEAD_SETTING,
     DOUBLE_ACK,
     EMIT_AFTER_ACK,
+    ENDLESS_REPLAY,
     MISSING_ACK,
     PENDING_OVERWRITE,
+    SPOUT_BUFFER_LEAK,
+    SPOUT_EMIT_WITHOUT_ID,
+    SPOUT_WITHOUT_REPLAY,
     SWALLOWED_FAILURE,
+    TICK_COMPLETION,
     UNANCHORED_EMIT,
     UNBOUNDED_PENDING,
     UNSERIALISABLE_EMIT,
@@ -47,6 +54,12 @@ _Propose = Callable[[Finding, Document], Fix | None]
 
 FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are tried
     MISSING_ACK: (
+        python_paths.pass_tuple,
+        python_paths.ack_everywhere,
+        python_paths.complete_exit,
+        python_paths.complete_handler,
+        python_paths.complete_branch,
+        python_paths.complete_end,
         java_paths.fail_in_catch,
         java_paths.fail_and_ack_last,
         missing.complete_path,
@@ -54,11 +67,28 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
         java_paths.complete_branch,
         java_paths.ack_at_the_end,
     ),
-    SWALLOWED_FAILURE: (missing.fail_in_handler, java_paths.ack_behind_finally, java_paths.throw_failed),
+    SWALLOWED_FAILURE: (
+        missing.fail_in_handler,
+        python_paths.fail_by_hand,
+        java_paths.ack_behind_finally,
+        java_paths.throw_failed,
+    ),
     DOUBLE_ACK: (completions.complete_once,),
-    ACK_IN_LOOP: (completions.move_behind_loop,),
-    ACK_WITH_AUTO_ACK: (completions.leave_to_framework,),
-    ACK_AND_FAIL: (completions.complete_once, moves.leave_after_failure, moves.ack_last),
+    ACK_IN_LOOP: (completions.complete_element, completions.move_behind_loop),
+    ACK_WITH_AUTO_ACK: (completions.leave_to_framework, python_paths.complete_by_hand),
+    ACK_AND_FAIL: (
+        completions.complete_once,
+        completions.fail_or_ack,
+        moves.leave_after_failure,
+        moves.ack_last,
+    ),
+    TICK_COMPLETION: (
+        python_paths.leave_tick,
+        python_paths.ack_everywhere,
+        python_paths.complete_exit,
+        python_paths.complete_branch,
+        python_paths.complete_end,
+    ),
     UNANCHORED_EMIT: (anchors.add_anchor, java_anchors.anchor_in_handler, java_anchors.anchor_in_helper),
     EMIT_AFTER_ACK: (moves.leave_after_failure, moves.ack_behind_emit),
     BLOCKING_NEXT_TUPLE: (endless.return_each_round,),
@@ -67,6 +97,10 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     DEAD_SETTING: (settings.remove_setting,),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
+    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track),
+    SPOUT_WITHOUT_REPLAY: (spouts.track,),
+    SPOUT_BUFFER_LEAK: (spouts.forget, spouts.call_framework),
+    ENDLESS_REPLAY: (spouts.limit,),
     UNUSED_IGNORE: (ignores.remove,),
 }
 

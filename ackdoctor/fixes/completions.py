@@ -3,7 +3,15 @@
 from collections.abc import Iterator
 
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.statements import append, completion, insert_after, is_bound, removal, statement_of
+from ackdoctor.fixes.statements import (
+    append,
+    completion,
+    insert_after,
+    is_bound,
+    only_argument,
+    removal,
+    statement_of,
+)
 from ackdoctor.model.finding import Edit, Finding, Fix
 
 _COMPLETED = ("acked", "failed")  # the stage of a step
@@ -16,8 +24,23 @@ def leave_to_framework(finding: Finding, document: Document) -> Fix | None:
     if call is None or completion(call, "ack") is None:
         return None
     statement = statement_of(call)
+    while statement is not None and not document.java and _is_all_of_loop(statement):
+        statement = statement.parent.parent if statement.parent is not None else None
     edits = removal(document, statement) if statement is not None else None
     return Fix(title=f"Remove `{document.source(call)}`", safe=True, edits=edits) if edits else None
+
+
+def _is_all_of_loop(statement: Node) -> bool:
+    """Whether a statement is all that a loop over a variable does, in a block with more statements."""
+    loop = statement.parent.parent if statement.parent is not None else None
+    if (
+        loop is None
+        or loop.kind != "loop"
+        or [each.kind for each in loop.children if each.kind != "block"] != ["bound", "name"]
+    ):
+        return False
+    alone = statement.parent is not None and statement.parent.children == [statement]
+    return alone and loop.parent is not None and len(loop.parent.children) > 1
 
 
 def complete_once(finding: Finding, document: Document) -> Fix | None:
@@ -46,11 +69,11 @@ def complete_once(finding: Finding, document: Document) -> Fix | None:
     return _leave_after(finding, document, scope, start, end)
 
 
-def _first_completion(finding: Finding, document: Document) -> Node | None:
-    """Return the call of the path that completed the tuple first."""
+def _first_completion(finding: Finding, document: Document, *, helper: bool = False) -> Node | None:
+    """Return the call of the path that completed the tuple first; `helper`: perhaps in a function that the handler calls."""
     steps = finding.evidence.steps[:-1]
     first = next((step for step in steps if step.state in _COMPLETED), None)
-    if first is None or first.depth or first.site.path != finding.site.path:
+    if first is None or (first.depth and not helper) or first.site.path != finding.site.path:
         return None
     return document.node_at(first.site.span, "call")
 
@@ -109,13 +132,80 @@ def _afterwards(statement: Node, scope: Node) -> Iterator[Node]:
             yield from parent.children[parent.children.index(node) + 1 :]
 
 
+def complete_element(finding: Finding, document: Document) -> Fix | None:
+    """Complete the element of a loop over a field, instead of the tuple that was added last."""
+    call = document.node_at(finding.site.span, "call")
+    tup = completion(call, "ack", "fail") if call is not None else None
+    if call is None or tup is None or document.java:
+        return None
+    loop, function = call.nearest("loop", *_SCOPES), call.nearest(*_SCOPES)
+    if loop is None or loop.kind != "loop" or function is None or function.kind != "function":
+        return None
+    parts = [each for each in loop.children if each.kind != "block"]
+    if [each.kind for each in parts] != ["bound", "attribute"] or parts[0].name == tup.name:
+        return None
+    field = document.source(parts[1])
+    stores = (f"{field}.{verb}({tup.name})" for verb in ("append", "add"))
+    text = document.source(function)
+    if not any(store in text for store in stores):
+        return None
+    edit = document.edit(tup.start, tup.end, parts[0].name)
+    title = f"{call.name.capitalize()} each tuple of `{field}`"
+    return Fix(title=title, safe=False, edits=(edit,))
+
+
+def fail_or_ack(finding: Finding, document: Document) -> Fix | None:
+    """Move an ack into the `else` of the `if` that fails the same tuple."""
+    second, first = (
+        document.node_at(finding.site.span, "call"),
+        _first_completion(finding, document, helper=True),
+    )
+    start = statement_of(first) if first is not None else None
+    if second is None or first is None or start is None or document.java:
+        return None
+    names = [tup.name for tup in (completion(first, "ack"), completion(second, "fail")) if tup is not None]
+    choice = second.nearest("if", *_SCOPES)
+    if len(names) != 2 or names[0] != names[1] or choice is None or choice.kind != "if":  # noqa: PLR2004
+        return None
+    blocks = [each for each in choice.children if each.kind == "block"]
+    outer, inner = document.indent(choice), document.indent(blocks[0].children[0])
+    block = choice.parent
+    if block is None or start.parent is not block or outer is None or inner is None or len(blocks) != 1:
+        return None
+    between = block.children[block.children.index(start) + 1 : block.children.index(choice)]
+    end = document.line_end(choice.end)
+    is_clean = not document.text[choice.end : end].strip()
+    is_last = statement_of(second) is blocks[0].children[-1]
+    removed = removal(document, start)
+    if (
+        between
+        or not is_clean
+        or not is_last
+        or not removed
+        or any(node.kind == "bound" for node in choice.walk())
+    ):
+        return None
+    nl = document.newline
+    added = document.edit(end, end, f"{nl}{outer}else:{nl}{inner}{document.source(start)}")
+    return Fix(
+        title=f"`{document.source(start)}` only if it does not fail", safe=False, edits=(*removed, added)
+    )
+
+
+def _moved_out(document: Document, call: Node) -> Node | None:
+    """Return the tuple that a call completes, perhaps through a helper of which it is the only argument."""
+    tup = completion(call, "ack", "fail")
+    helper = only_argument(call) if tup is None and not document.java else None
+    return helper if helper is not None and helper.kind == "name" else tup
+
+
 def move_behind_loop(finding: Finding, document: Document) -> Fix | None:
     """Move a completion from the body of a loop behind the loop."""
     call = document.node_at(finding.site.span, "call")
     statement = statement_of(call) if call is not None else None
     if call is None or statement is None:
         return None
-    tup, block = completion(call, "ack", "fail"), statement.parent
+    tup, block = _moved_out(document, call), statement.parent
     loop = block.parent if block is not None else None
     scope = call.nearest(*_SCOPES)
     if (

@@ -1,15 +1,16 @@
 """The tree of a Python file.
 
-The positions are those of Python's own parser: they are exact, and a fixed file must parse with it again.
+The positions are those of Python's own parser, in Python 2 those of its translation, mapped back to the file.
 """
 
 import ast
 import re
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ackdoctor.fixes.document import Node, line_starts
+from ackdoctor.frontends.python import source
 from ackdoctor.model.source import codec_of, cookie_of
 
 _KINDS: dict[type, str] = {
@@ -46,27 +47,41 @@ def encoding_of(data: bytes) -> str:
     return (cookie and codec_of(cookie.name)) or "utf-8"
 
 
+def is_python2(text: str) -> bool:
+    """Whether a text has syntax or names that only Python 2 knows."""
+    return source.is_python2(text) or _parse(text) is None
+
+
 def tree(text: str) -> Node | None:
-    """Return the tree of a module; None if this Python does not parse it, as for Python 2."""
+    """Return the tree of a module, of Python 3 or 2; None if this Python does not parse it."""
+    module = _parse(text)
+    if module is not None:
+        return _Tree(text, lambda offset: offset).of(module)
+    translation = source.translate(text)
+    module = _parse(translation.text) if translation is not None else None
+    return _Tree(translation.text, translation.origin).of(module) if translation and module else None
+
+
+def _parse(text: str) -> ast.Module | None:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            module = ast.parse(text)
+            return ast.parse(text)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
-    return _Tree(text).of(module)
 
 
 class _Tree:
     """Converts `ast` nodes, whose columns count bytes of UTF-8."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, origin: Callable[[int], int]) -> None:
+        self._origin = origin
         self._starts = line_starts(text)
         self._lines = re.split(r"\r\n|\r|\n", text)
         self._length = len(text)
 
     def of(self, module: ast.Module) -> Node:
-        root = Node("block", 0, self._length)
+        root = Node("block", 0, self._origin(self._length))
         waiting: list[tuple[ast.AST, Node]] = [(each, root) for each in reversed(module.body)]
         while waiting:
             source, parent = waiting.pop()
@@ -80,9 +95,8 @@ class _Tree:
 
     def _offset(self, line: int, column: int) -> int:
         text = self._lines[line - 1]
-        return self._starts[line - 1] + (
-            column if text.isascii() else len(text.encode()[:column].decode("utf-8", "replace"))
-        )
+        before = column if text.isascii() else len(text.encode()[:column].decode("utf-8", "replace"))
+        return self._origin(self._starts[line - 1] + before)
 
     def _node(self, source: ast.AST, parent: Node, start: int, end: int) -> Node:
         match source:

@@ -6,13 +6,17 @@ from ackdoctor.model.finding import Edit
 __all__ = [
     "append",
     "completion",
+    "falls_through",
     "insert_after",
     "insert_before",
     "is_bound",
     "only_argument",
+    "parameters",
     "removal",
     "statement_of",
 ]
+
+_LEAVES = ("return", "raise", "break", "continue")
 
 
 def statement_of(call: Node) -> Node | None:
@@ -103,6 +107,35 @@ def insert_after(document: Document, statement: Node, code: str) -> tuple[Edit, 
 
 def append(document: Document, block: Node, code: str) -> tuple[Edit, ...] | None:
     """Put statements at the end of a block that the last one does not leave."""
-    if not block.children or block.children[-1].kind in ("return", "raise", "break", "continue"):
+    if not block.children or block.children[-1].kind in _LEAVES:
         return None
     return insert_after(document, block.children[-1], code)
+
+
+def parameters(function: Node) -> list[str]:
+    """Return the names of the parameters of a Python function."""
+    groups = (each for each in function.children if each.kind == "other")
+    return [each.name for group in groups for each in group.children if each.kind == "parameter"]
+
+
+def falls_through(document: Document, block: Node) -> bool:
+    """Whether control may reach the end of a block in Python."""
+    last = block.children[-1]
+    if last.kind in _LEAVES:
+        return False
+    blocks = [each for each in last.children if each.kind == "block"]
+    match last.kind:
+        case "if":
+            return len(blocks) == 1 or any(falls_through(document, each) for each in blocks)
+        case "try":
+            handlers = [part for each in last.children if each.kind == "handler" for part in each.children]
+            ways = [*blocks[-1:], *(part for part in handlers if part.kind == "block")]
+            final = [each for each in last.children if each.kind == "finally"]
+            return any(falls_through(document, each) for each in ways) and all(
+                falls_through(document, each) for each in final
+            )
+        case "loop":
+            endless = document.source(last).startswith(("while True:", "while 1:"))
+            return not endless or any(each.kind == "break" for each in last.walk())
+        case _:
+            return True

@@ -184,11 +184,12 @@ class BoltThread(_ComponentThread[Bolt]):
         tup = parcel.content
         assert isinstance(tup, Tup), "only tuples are sent to bolts"
         place = self._places[parcel.receiver]
-        delivery = str(tup.delivery)
-        flags = TICK if tup.is_tick else 0
-        place.note(EventKind.RECEIVED, stream=tup.stream, delivery=delivery, flags=flags)
-        for root, edge in tup.message_id.items():
-            place.note(EventKind.LINKED, delivery=delivery, root=root, value=edge)
+        if self._runtime.record is not None:
+            delivery = str(tup.delivery)
+            flags = TICK if tup.is_tick else 0
+            place.note(EventKind.RECEIVED, stream=tup.stream, delivery=delivery, flags=flags)
+            for root, edge in tup.message_id.items():
+                place.note(EventKind.LINKED, delivery=delivery, root=root, value=edge)
         yield from self.instances[parcel.receiver].execute(tup) or ()
         for hook in place.hooks:
             hook.bolt_execute(BoltInfo(tup, place.task))

@@ -154,8 +154,8 @@ def _at_least_once(
 
 
 def _no_fault(ackers: int, size: Size, seed: int) -> Outcome:
-    rig = Rig(8 * size.pending, pending=size.pending, work_s=1 / size.rate, ackers=ackers, seed=seed)
-    rig.cluster.advance(2 * 8 * size.pending / size.rate)
+    rig = Rig(4 * size.pending, pending=size.pending, work_s=1 / size.rate, ackers=ackers, seed=seed)
+    rig.finish()
     return _outcome(rig, rig.missing + rig.records.repeated(), 0, 0)
 
 
@@ -185,10 +185,10 @@ def _at_most_once(crashes: int, size: Size, seed: int) -> Outcome:
 def _acker_dies(kills: int, size: Size, seed: int) -> Outcome:
     """Kill the acker for 10 s each time, with a full window."""
     window = size.pending
-    rig = Rig(round((1.5 * kills + 2) * window), pending=window, work_s=1 / size.rate, seed=seed)
+    rig = Rig(round((1.25 * kills + 2) * window), pending=window, work_s=1 / size.rate, seed=seed)
     pending: list[int] = []
     for _ in range(kills):
-        rig.run_to(len(rig.records.deliveries) + (5 * window // 2 if pending else window // 2))
+        rig.run_to(len(rig.records.deliveries) + (9 * window // 4 if pending else window // 2))
         pending.append(rig.pending)
         rig.cluster.kill(ACKER, down=10)
     rig.finish()
@@ -219,7 +219,7 @@ def _spout_dies(
     """Kill the spout for 2 s each time, with a full window, and all earlier offsets read again."""
     window, rate, random = size.pending, size.rate * rate, Random(seed)  # noqa: S311 - it decides times
     rig = Rig(
-        round((1.5 * kills + 2) * window),
+        round((1.25 * kills + 2) * window),
         pending=window,
         work_s=1 / rate,
         commit_s=commit_s,
@@ -228,7 +228,7 @@ def _spout_dies(
     pending: list[int] = []
     for _ in range(kills):
         # at a random time: a fixed number of deliveries would always be as far from the last commit
-        later = (5 * window // 2 if pending else window // 2) + random.randrange(window // 4)
+        later = (9 * window // 4 if pending else window // 2) + random.randrange(window // 4)
         rig.run_to(len(rig.records.deliveries) + later)
         pending.append(rig.pending)
         rig.cluster.kill("spout", down=2)
@@ -242,7 +242,7 @@ def _spout_dies(
 def _spout_dies_often(kills: int, every_s: float, size: Size, seed: int) -> Outcome:
     """Kill the spout before it has read its window again."""
     window, rate = size.pending, size.rate
-    numbers = round(window * (kills + 2))
+    numbers = 6 * window
     rig = Rig(numbers, pending=window, work_s=1 / rate, commit_s=_COMMIT_S, seed=seed)
     rig.run_to(window // 2)
     pending: list[int] = []
@@ -267,7 +267,7 @@ def _not_full(pending: Sequence[int], window: int) -> list[str]:
 
 
 def _bolt_throws(crashes: int, size: Size, seed: int, *, after: bool) -> Outcome:
-    step, down_s = max(2, round(0.4 * size.rate)), 0.5
+    step, down_s = max(2, round(0.2 * size.rate)), 0.2
     executions = range(step, step * crashes + 1, step)
     rig = Rig(
         step * (crashes + 2),
@@ -420,7 +420,7 @@ EXPERIMENTS = (
         law="each number arrives as often as the source's ledger says, some three times and more; nothing is lost",
         rows=(
             Row("2 in 3 s", None, partial(_spout_dies_often, 2, 1.5)),
-            Row("6 in 18 s", None, partial(_spout_dies_often, 6, 3)),
+            Row("6 in 11 s", None, partial(_spout_dies_often, 6, 1.8)),
         ),
     ),
     Experiment(

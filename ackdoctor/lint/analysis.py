@@ -8,9 +8,10 @@ import os
 import sys
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 from ackdoctor import checks, dialects
@@ -19,58 +20,51 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.symbols import MAX_ANCESTORS
 from ackdoctor.lint.discover import LANGUAGES, LIMIT, reason
 from ackdoctor.lint.files import digest_of
-from ackdoctor.lint.project import Cluster, Inputs, Result, Source
+from ackdoctor.lint.memory import Memory
+from ackdoctor.lint.project import Cluster, Inputs, Lowered, Result, Source
 from ackdoctor.lint.unknown_bases import unknown_bases
-from ackdoctor.model.cfg import ClassInfo, Component, Unit
+from ackdoctor.model.cfg import ClassInfo, Component
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
 from ackdoctor.model.topology import ComponentFacts, Topology
-from ackdoctor.topology.facts import component_facts
-
-Progress = Callable[[int, int], None]
 
 _WORTH_WORKERS = 60_000  # bytes of source from which two processes beat one
 
 
 def analyze(
-    clusters: Sequence[Cluster], inputs: Inputs, size: int, jobs: int, progress: Progress | None
-) -> list[Result]:
-    """Return the result of each cluster, in order; `size` is the number of bytes that they read.
+    clusters: Sequence[Cluster],
+    inputs: Inputs,
+    size: int,
+    jobs: int,
+    done: Callable[[int, Result], None],
+    memory: Memory | None = None,
+) -> None:
+    """Call `done` with the number and the result of each cluster; `size` is the number of bytes that they read.
 
     `jobs` below 1 means as many as there are processors.  A cluster whose worker died is analysed once more, alone.
+    `memory` serves the analysis in this process only.
     """
     method = _start_method()
     wanted = min(jobs if jobs > 0 else _processors(), len(clusters))
     workers = wanted if method and size >= _WORTH_WORKERS else 1
-    analyzer = Analyzer(inputs, clusters)
-    results: dict[int, Result] = {}
-
-    def add(found: Iterable[tuple[int, Result]]) -> None:
-        for number, result in found:
-            results[number] = result
-            if progress is not None:
-                progress(len(results), len(clusters))
-
+    analyzer = Analyzer(inputs, clusters, memory if workers <= 1 else None)
     if workers <= 1:
-        add((number, analyzer.analyze(cluster)) for number, cluster in enumerate(clusters))
-    else:
-        for language in {cluster.language for cluster in clusters}:
-            lower(
-                language, Source("", "", "", is_package=False), b""
-            )  # import the parser once, before a fork
-        add(_analyze_in_workers(analyzer, dict(enumerate(clusters)), workers, method))
         for number, cluster in enumerate(clusters):
-            if number not in results:
-                add(_analyze_in_workers(analyzer, {number: cluster}, 1, method))
-    what = "the process that analysed it died"
-    return [
-        results.get(number)
-        or Result(
-            unreadable=tuple(Unreadable.crash(source.display_path, what) for source in cluster.own),
-            repeatable=False,
-        )
-        for number, cluster in enumerate(clusters)
-    ]
+            done(number, analyzer.analyze(cluster))
+        return
+    for language in {cluster.language for cluster in clusters}:
+        # import the parser once, before a fork
+        lower(language, Source("", "", "", is_package=False), b"")
+    waiting = dict(enumerate(clusters))
+    for group in (waiting, *({number: cluster} for number, cluster in waiting.items())):
+        left = {number: cluster for number, cluster in group.items() if number in waiting}
+        for number, result in _analyze_in_workers(analyzer, left, workers, method) if left else ():
+            del waiting[number]
+            done(number, result)
+    for number, cluster in waiting.items():
+        what = "the process that analysed it died"
+        lost = tuple(Unreadable.crash(source.display_path, what) for source in cluster.own)
+        done(number, Result(unreadable=lost, repeatable=False))
 
 
 def _processors() -> int:
@@ -141,13 +135,6 @@ def _safe_path() -> Iterator[None]:
 # ---- one cluster ----
 
 
-class Lowered(NamedTuple):
-    """A file's unit, or None, and the places that the parser could not read."""
-
-    unit: Unit | None
-    unreadable: tuple[Unreadable, ...] = ()
-
-
 def lower(language: str, source: Source, data: bytes) -> Lowered:
     """Parse and lower one file; never raises for bad input.  The parser is imported here, for the first file."""
     if language == "java":
@@ -167,8 +154,9 @@ def lower(language: str, source: Source, data: bytes) -> Lowered:
 class Analyzer:
     """Analyses clusters one after the other; a file of several clusters is parsed once."""
 
-    def __init__(self, inputs: Inputs, clusters: Sequence[Cluster]) -> None:
+    def __init__(self, inputs: Inputs, clusters: Sequence[Cluster], memory: Memory | None = None) -> None:
         self._inputs = inputs
+        self._memory = memory
         self._dialects = dialects.load(inputs.versions)
         self._lowered: dict[str, Lowered] = {}
         self._changed: set[str] = set()
@@ -180,7 +168,8 @@ class Analyzer:
         faults: list[Unreadable] = []  # which the files do not cause
         lowered = [self._lower(source, cluster.language, faults) for source in cluster.sources]
         units = [item.unit for item in lowered if item.unit is not None]
-        own = {source.display_path for source in cluster.own}
+        focus = self._memory.focus if self._memory else ""
+        own = {source.display_path for source in cluster.own if focus in ("", source.path)}
         findings: list[Finding] = []
         facts: list[ComponentFacts] = []
         topologies: tuple[Topology, ...] = ()
@@ -190,8 +179,10 @@ class Analyzer:
             program = Program(units, self._dialects, self._inputs.extra_bases)
             for component in program.components:
                 if component.cls.path in own:
+                    if self._memory:
+                        self._memory.stop()
                     count += 1
-                    diagnosis = _diagnose(program, component, faults)
+                    diagnosis = _diagnose(program, component, faults, wired=self._inputs.wired)
                     findings += diagnosis.findings
                     facts += diagnosis.facts
             if cluster.wires:
@@ -199,7 +190,7 @@ class Analyzer:
                 from ackdoctor.topology.trident_facts import trident_facts
 
                 topologies = from_program(program, own)
-                facts += trident_facts(program)
+                facts += (each for each in trident_facts(program) if not focus or each.place.path in own)
             faults += _too_many_ancestors(program, own)
             language = LANGUAGES[cluster.language].dialects
             unknown = [each for each in unknown_bases(program, self._dialects, language) if each.path in own]
@@ -222,9 +213,13 @@ class Analyzer:
             data = self._inputs.overlay.get(source.path)
             if data is None:
                 data = read_file(source.path, LIMIT)
-            if self._inputs.digests and digest_of(data) != self._inputs.digests[source.path]:
+            digest = digest_of(data) if self._inputs.digests else ""
+            if self._inputs.digests and digest != self._inputs.digests[source.path]:
                 self._changed.add(source.path)
-            lowered = lower(language, source, data)
+            if self._memory:
+                lowered = self._memory.unit(source.path, digest, partial(lower, language, source, data))
+            else:
+                lowered = lower(language, source, data)
         except OSError as error:
             faults.append(Unreadable(path=source.display_path, line=0, column=0, reason=reason(error)))
             return Lowered(None)
@@ -243,7 +238,7 @@ class _Diagnosis(NamedTuple):
     facts: tuple[ComponentFacts, ...] = ()
 
 
-def _diagnose(program: Program, component: Component, faults: list[Unreadable]) -> _Diagnosis:
+def _diagnose(program: Program, component: Component, faults: list[Unreadable], *, wired: bool) -> _Diagnosis:
     """Diagnose one component; what fails becomes a fault."""
     path, line = component.cls.path, component.cls.head.line
 
@@ -266,6 +261,10 @@ def _diagnose(program: Program, component: Component, faults: list[Unreadable]) 
     except Exception as error:  # noqa: BLE001  # the other components go on
         fail("", error)
         return _Diagnosis()
+    if not wired:
+        return _Diagnosis(findings)
+    from ackdoctor.topology.facts import component_facts  # a run without topologies needs none
+
     try:
         return _Diagnosis(findings, (component_facts(context, findings),))
     except Exception as error:  # noqa: BLE001  # the findings stay

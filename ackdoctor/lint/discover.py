@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import translate
 from functools import lru_cache
 from itertools import groupby
@@ -84,7 +84,7 @@ def refusal(path: str) -> str:
     suffix = os.path.splitext(path)[1].lower()
     if not suffix or is_text(path) or suffix in _SUFFIXES or suffix in _ALSO_PYTHON:
         return ""
-    return f"neither {' nor '.join(titles)}; lint reads only these"
+    return f"neither {' nor '.join(titles)}, nor YAML or Clojure that wires a topology; lint reads only these"
 
 
 # ---- patterns of .gitignore ----
@@ -239,12 +239,16 @@ def _fits(pattern: _Path, path: Sequence[str]) -> bool:
 
 
 class Candidate(NamedTuple):
-    """A file to read: its path, its path in reports, its size, and whether the user named it."""
+    """A file to read: its path, its path in reports, its size, and whether the user named it.
+
+    `modified` is the time of its last change in nanoseconds, 0 for a text that is not on disk.
+    """
 
     path: str
     display_path: str
     size: int
     named: bool
+    modified: int = 0
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
@@ -279,6 +283,18 @@ def discover(paths: Sequence[Path], settings: Settings, root: Path) -> Discovery
         other_settings=tuple(sorted(display_path(path, walk.root) for path in walk.other_settings)),
         lists=tuple(sorted(display_path(path, walk.root) for path in walk.lists)),
     )
+
+
+def with_new(found: Discovery, overlay: Mapping[str, bytes], root: str) -> Discovery:
+    """Return the files of a run with those that no one has saved yet."""
+    new = [
+        Candidate(path, display_path(path, root), len(data), named=False)
+        for path, data in sorted(overlay.items())
+        if not os.path.lexists(path) and (path.endswith(_SUFFIXES) or is_text(path))
+    ]
+    files = [file for file in new if not is_text(file.path) and language_of(file.path).is_read]
+    texts = [file for file in new if is_text(file.path)]
+    return replace(found, files=(*found.files, *files), texts=(*found.texts, *texts))
 
 
 def display_path(path: str, root: str) -> str:
@@ -395,7 +411,7 @@ class _Walk:
                 self._links[path] = identity
             else:
                 self._visited.add(identity)
-            self.files[path] = Candidate(path, where, status.st_size, named)
+            self.files[path] = Candidate(path, where, status.st_size, named, status.st_mtime_ns)
 
     def _walk(self, top: str) -> None:
         start = "" if top == self.root else display_path(top, self.root).rstrip("/") + "/"

@@ -11,7 +11,7 @@ import os
 import re
 import stat
 from codecs import BOM_UTF8
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from hashlib import blake2b
 from typing import NamedTuple
 
@@ -135,7 +135,8 @@ class Files:
     """The files of one language by path, with the facts about each.
 
     `overlay` holds contents that are not (yet) on disk.  A file that cannot be read has no facts and is in
-    `unreadable`.
+    `unreadable`.  What `known`, the files of an earlier run, holds about an unchanged file is taken over.  `tick` is
+    called before each file is read.
     """
 
     def __init__(
@@ -145,16 +146,23 @@ class Files:
         names: FrameworkNames,
         root: str,
         overlay: Mapping[str, bytes],
+        known: "Files | None" = None,
+        tick: Callable[[], None] | None = None,
     ) -> None:
+        self._tick = tick
         self.language = language
         self.names = names
         self.root = root
-        self._overlay = overlay
+        self.overlay = overlay
+        self.known = known
+        if known is not None:
+            known.known = None
+        self._unchanged: set[str] = set()
         self.by_path: dict[str, Candidate] = {}
         self.facts: dict[str, Facts] = {}
         self.unreadable: list[Unreadable] = []
-        self._declarations: dict[str, Declarations] = {}
-        self._digests: dict[str, str] = {}
+        self.declared: dict[str, Declarations] = {}
+        self.digests: dict[str, str] = {}
         for candidate in candidates:
             self._filter(candidate)
 
@@ -167,13 +175,27 @@ class Files:
                 return False
             if not stat.S_ISREG(found.st_mode) or found.st_size > LIMIT:
                 return False
-            self._filter(Candidate(path, display_path(path, self.root), found.st_size, named=False))
+            where = display_path(path, self.root)
+            self._filter(Candidate(path, where, found.st_size, named=False, modified=found.st_mtime_ns))
         return path in self.facts
+
+    def leads_as(self, known: "Files") -> bool:
+        """Whether the files are those of an earlier run, and their classes and imports lead to the same files."""
+        for path in known.by_path.keys() - self.by_path.keys():
+            self.add(path)
+        changed = self.by_path.keys() - self._unchanged
+        return (
+            self.by_path.keys() == known.by_path.keys()
+            and changed <= self.overlay.keys() & known.overlay.keys()
+            and all(self.outline(path) == known.outline(path) for path in changed)
+        )
 
     def read(self, path: str) -> bytes | None:
         """Return the bytes of a file; None and an entry in `unreadable` where the system refuses."""
-        if path in self._overlay:
-            return self._overlay[path]
+        if self._tick is not None:
+            self._tick()
+        if path in self.overlay:
+            return self.overlay[path]
         try:
             return read_file(path, LIMIT)
         except OSError as error:
@@ -183,15 +205,15 @@ class Files:
 
     def declarations(self, path: str) -> "Declarations":
         """Return the file's classes and imports.  An internal error costs this file and no other."""
-        if path not in self._declarations:
+        if path not in self.declared:
             declare = java_declarations if self.language.name == "java" else python_declarations
             try:
                 found = declare(self.read(path) or b"")
             except Exception as error:  # noqa: BLE001  # the other files go on
                 self._refuse(Unreadable.crash(self.by_path[path].display_path, error))
                 found = Declarations()
-            self._declarations[path] = found
-        return self._declarations[path]
+            self.declared[path] = found
+        return self.declared[path]
 
     def acts(self, path: str) -> bool:
         """Whether the file calls something like an ack, a fail or an emit."""
@@ -203,13 +225,15 @@ class Files:
 
     def digest(self, path: str) -> str:
         """Return the digest of the file's bytes; "" where the system refuses to read it."""
-        if path not in self._digests:
+        if path not in self.digests:
             data = self.read(path)
-            self._digests[path] = "" if data is None else digest_of(data)
-        return self._digests[path]
+            self.digests[path] = "" if data is None else digest_of(data)
+        return self.digests[path]
 
     def _filter(self, candidate: Candidate) -> None:
         self.by_path[candidate.path] = candidate
+        if self._take_over(candidate):
+            return
         data = self.read(candidate.path)
         if data is None:
             return
@@ -228,6 +252,30 @@ class Files:
             not_text=has_zeros
             or (self.language.name == "python" and not _is_utf8(data) and cookie_of(data) is None),
         )
+
+    def _take_over(self, candidate: Candidate) -> bool:
+        """Take over what an earlier run knows about a file; False if it knows none or another version."""
+        path, known = candidate.path, self.known
+        if known is None or path not in known.facts or known.overlay.get(path) != self.overlay.get(path):
+            return False
+        if path not in self.overlay and known.by_path[path] != candidate:
+            return False
+        self._unchanged.add(path)
+        self.facts[path] = known.facts[path]
+        if path in known.declared:
+            self.declared[path] = known.declared[path]
+        if path in known.digests:
+            self.digests[path] = known.digests[path]
+        self.unreadable += (fault for fault in known.unreadable if fault.path == candidate.display_path)
+        return True
+
+    def outline(self, path: str) -> tuple[object, ...]:
+        """Return all that clusters depend on in a file."""
+        if path not in self.facts:
+            return ()
+        declared, data = self.declarations(path), self.read(path) or b""
+        names = capital_names(data, declared) if self.language.name == "java" else ()
+        return self.facts[path], declared, names, self.acts(path), self.catches_all(path)
 
     def _refuse(self, fault: Unreadable) -> None:
         if all(item.path != fault.path for item in self.unreadable):

@@ -14,6 +14,7 @@ from itertools import takewhile
 from typing import NamedTuple
 
 from ackdoctor.lint.files import Files, capital_names
+from ackdoctor.model.cfg import Unit
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.topology import ComponentFacts, Topology
 
@@ -55,13 +56,22 @@ class Cluster:
 class Inputs(NamedTuple):
     """What all clusters of a run share: dialect versions, hints for unknown bases, contents that are not on disk.
 
-    `digests` are those of the files by path; a run without a cache has none.
+    `digests` are those of the files by path; a run without a cache has none.  A run in which no file may wire a topology
+    is not `wired`: it needs no facts of its components.
     """
 
     versions: Mapping[str, str]
     extra_bases: Mapping[str, str]
     overlay: Mapping[str, bytes]
     digests: Mapping[str, str] | None = None
+    wired: bool = True
+
+
+class Lowered(NamedTuple):
+    """A file's unit, or None, and the places that the parser could not read."""
+
+    unit: Unit | None
+    unreadable: tuple[Unreadable, ...] = ()
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -1,8 +1,9 @@
 """The results of earlier runs: one entry for each cluster, with a key that covers all that its analysis depends on."""
 
 import json
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, is_dataclass
 from enum import Enum
@@ -14,6 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 import ackdoctor
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
+from ackdoctor.config import Settings
 from ackdoctor.lint.discover import LANGUAGES
 from ackdoctor.lint.project import Cluster, Inputs, Result
 from ackdoctor.model import RulebookError
@@ -23,6 +25,20 @@ _LARGEST = 10_000_000  # bytes of an entry
 _MOST = 20_000  # entries
 _ALL = 200_000_000  # bytes of all entries
 _UNUSED_DAYS = 30
+
+
+def cache_folder(paths: Iterable[str], settings: Settings, root: Path) -> tuple[CacheFolder | None, str]:
+    """Return the folder of the results of runs on these paths, or None and the reason why there is none."""
+    absolute = [root / path for path in paths]
+    named = [
+        path if os.path.isdir(path) else path.parent for path in absolute
+    ]  # no error for a name too long
+    git = (folder for folder in (root, *root.parents) if os.path.exists(folder / ".git"))
+    outside = (root, settings.directory or root, next(git, root), *named)
+    try:
+        return CacheFolder("lint", outside=outside), ""
+    except NoCacheError as error:
+        return None, str(error)
 
 
 class ResultCache:
@@ -37,7 +53,8 @@ class ResultCache:
         """NoCacheError where ackdoctor's own code cannot be read."""
         self._folder = folder
         self._digests = inputs.digests or {}
-        self._common = repr((_tool(), sorted(inputs.versions.items()), sorted(inputs.extra_bases.items())))
+        settings = (sorted(inputs.versions.items()), sorted(inputs.extra_bases.items()), inputs.wired)
+        self._common = repr((_tool(), *settings))
         self._wrote = False
         self._full = False
 

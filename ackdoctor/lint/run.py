@@ -8,11 +8,11 @@ Each language is filtered and clustered by itself, since no class of one derives
 
 import os
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TypeAlias
 
 from ackdoctor import dialects
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
@@ -27,19 +27,19 @@ from ackdoctor.lint.discover import (
     is_text,
     language_of,
     refusal,
+    with_new,
 )
 from ackdoctor.lint.files import MARK, Files, framework_names
-from ackdoctor.lint.project import Inputs, Project, Result
+from ackdoctor.lint.memory import Memory
+from ackdoctor.lint.project import Cluster, Inputs, Project, Result
 from ackdoctor.lint.result_cache import ResultCache
 from ackdoctor.lint.select import select, silenced
-from ackdoctor.lint.wiring import judge_topologies
+from ackdoctor.lint.wiring import Wiring, judge_topologies
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.model.source import read_file
+from ackdoctor.topology.texts import may_wire
 
-if TYPE_CHECKING:
-    from ackdoctor.lint.analysis import Progress
-
-
+Progress: TypeAlias = Callable[[int, int], None]
 _NAMED = 3  # files that a note names
 
 
@@ -52,25 +52,29 @@ def lint(
     edited: Mapping[str, bytes] | None = None,
     jobs: int = 1,
     cache: CacheFolder | None = None,
-    progress: "Progress | None" = None,
+    progress: Progress | None = None,
+    memory: Memory | None = None,
 ) -> Report:
     """Lint files, folders, and perhaps one text (`stdin`) as if it were in the file of its name.
 
     Paths in the report are relative to `root`; `edited` replaces the contents of files by these paths.  `jobs` below 1
     means as many as there are processors; `cache` holds the results of earlier runs; `progress` is called with the
-    number of finished clusters and of all.  Findings have no fingerprint yet.  UsageError for a path that does not
-    exist, ConfigError for a version that no dialect has.
+    number of finished clusters and of all, and before, while there is no number yet, with (0, 0); `memory` serves the next run of this process.  Findings have no fingerprint
+    yet.  UsageError for a path that does not exist, ConfigError for a version that no dialect has.
     """
     top = os.path.abspath(root)
-    found = discover(paths, settings, root)
+    overlay = {os.path.normpath(os.path.join(top, path)): data for path, data in (edited or {}).items()}
+    look = partial(discover, paths, settings, root)
+    found = look() if memory is None else with_new(memory.look(look), overlay, top)
     files = {file.path: file for file in found.files}
     refused = list(found.unreadable)
-    overlay = {os.path.normpath(os.path.join(top, path)): data for path, data in (edited or {}).items()}
     overlay = {**(_take_text(stdin, top, files, refused) if stdin else {}), **overlay}
-    languages = _by_language((*files.values(), *found.foreign), settings, top, overlay)
+    tick = partial(progress, 0, 0) if progress else None
+    languages = _by_language((*files.values(), *found.foreign), settings, top, overlay, memory, tick)
     read = [each for each in languages if each.language.is_read]
-    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay)
-    results = _results(read, inputs, cache, jobs, progress)
+    by_text = any(may_wire(text.path) for text in found.texts)
+    inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay, wired=by_text)
+    results = _results(read, inputs, cache, jobs, progress, memory)
     refused += (fault for result in results for fault in result.unreadable)
     refused += (fault for each in read for fault in each.unreadable)
     findings = [finding for result in results for finding in result.findings]
@@ -79,12 +83,10 @@ def lint(
     wiring = judge_topologies(found.texts, results, settings.topology.best_effort_streams, ignored, overlay)
     unreadable = _unique([*refused, *wiring.unreadable])
     asked = {file.display_path for file in files.values()}
-    if wiring.judged:
-        from ackdoctor.topology.adjust import adjust  # a run without topologies does not need it
-
-        findings = [*adjust(findings, wiring.judged), *wiring.findings]
+    findings = _adjusted(findings, wiring)
     # Heirs and callers of the code in a named file may be anywhere; a walked folder has them.
-    unsure = {file.display_path for file in files.values() if file.named}
+    partly = memory is not None and memory.is_partial
+    unsure = {file.display_path for file in files.values() if file.named or partly}
     unsure |= {item.path for item in unreadable if item.partial}
     sources |= {path: data for path, data in wiring.texts.items() if MARK in data}
     choice = select(findings, sources, asked | set(wiring.texts), settings, top, unsure=unsure)
@@ -101,6 +103,15 @@ def lint(
         topologies=wiring.judged,
         notes=(*choice.notes, *_notes(languages, found, wiring.used.union(item.path for item in unreadable))),
     )
+
+
+def _adjusted(findings: list[Finding], wiring: Wiring) -> list[Finding]:
+    """Return the findings in the code as the topologies show them, and the findings in the topologies."""
+    if not wiring.judged:
+        return findings
+    from ackdoctor.topology.adjust import adjust  # a run without topologies does not need it
+
+    return [*adjust(findings, wiring.judged), *wiring.findings]
 
 
 def _take_text(
@@ -121,7 +132,12 @@ def _take_text(
 
 
 def _by_language(
-    candidates: Iterable[Candidate], settings: Settings, root: str, overlay: Mapping[str, bytes]
+    candidates: Iterable[Candidate],
+    settings: Settings,
+    root: str,
+    overlay: Mapping[str, bytes],
+    memory: Memory | None,
+    tick: Callable[[], None] | None,
 ) -> list[Files]:
     """Return the files of each language."""
     groups: dict[str, list[Candidate]] = {}
@@ -131,7 +147,8 @@ def _by_language(
     found = []
     for name, group in sorted(groups.items()):
         names = framework_names(known, settings.extra_bases, LANGUAGES[name])
-        found.append(Files(group, LANGUAGES[name], names, root, overlay))
+        known_files = memory.files(name) if memory else None
+        found.append(Files(group, LANGUAGES[name], names, root, overlay, known_files, tick))
     return found
 
 
@@ -211,30 +228,62 @@ def _results(
     inputs: Inputs,
     folder: CacheFolder | None,
     jobs: int,
-    progress: "Progress | None",
+    progress: Progress | None,
+    memory: Memory | None,
 ) -> list[Result]:
-    """Return the results of all clusters, cached or new."""
-    clusters = [(cluster, files) for files in languages for cluster in Project(files).clusters()]
-    cache = None
-    if folder is not None and clusters:
+    """Return the results of all clusters: remembered, cached or new."""
+    found = ((files, memory.clusters(files) if memory else Project(files).clusters()) for files in languages)
+    clusters = [(cluster, files) for files, group in found for cluster in group]
+    wired = inputs.wired or memory is not None or any(cluster.wires for cluster, _ in clusters)
+    inputs = inputs._replace(wired=wired)
+    digests: Mapping[str, str] = {}
+    if (folder or memory) and clusters:
         digests = {
             source.path: files.digest(source.path) for each, files in clusters for source in each.sources
         }
         inputs = inputs._replace(digests=digests)
+    results = [memory.result(cluster, digests) if memory else None for cluster, _ in clusters]
+    cache = None
+    if folder is not None and any(
+        result is None and (memory is None or _is_on_disk(cluster, inputs))
+        for (cluster, _), result in zip(clusters, results, strict=True)
+    ):
         with suppress(NoCacheError):
             cache = ResultCache(folder, inputs)
-    results = [cache.get(cluster) if cache else None for cluster, _ in clusters]
-    missing = [number for number, result in enumerate(results) if result is None]
+            results = [
+                cache.get(each[0]) if result is None else result
+                for each, result in zip(clusters, results, strict=True)
+            ]
+    missing = [
+        number
+        for number, result in enumerate(results)
+        if result is None and (memory is None or memory.wants(clusters[number][0]))
+    ]
+
+    def done(number: int, result: Result) -> None:
+        cluster = clusters[missing[number]][0]
+        results[missing[number]] = result
+        if cache and (memory is None or _is_on_disk(cluster, inputs)):
+            cache.put(cluster, result)
+        if memory is not None:
+            memory.keep(cluster, digests, result)
+            memory.stop()
+        if progress is not None:
+            progress(sum(results[each] is not None for each in missing), len(missing))
+
     if missing:
         from ackdoctor.lint.analysis import analyze  # flow and checks, which an unchanged run does not need
 
         work = [clusters[number] for number in missing]
-        size = sum(files.by_path[source.path].size for cluster, files in work for source in cluster.sources)
-        new = analyze([cluster for cluster, _ in work], inputs, size, jobs, progress)
-        for number, result in zip(missing, new, strict=True):
-            results[number] = result
-            if cache:
-                cache.put(clusters[number][0], result)
+        size = sum(files.by_path[source.path].size for each, files in work for source in each.sources)
+        analyze([cluster for cluster, _ in work], inputs, size, jobs, done, memory)
     if cache:
         cache.close()
-    return [result for result in results if result is not None]
+    if memory is None:
+        return [result for result in results if result is not None]
+    return [memory.keep(each[0], digests, result) for each, result in zip(clusters, results, strict=True)]
+
+
+def _is_on_disk(cluster: Cluster, inputs: Inputs) -> bool:
+    """Whether all files of a cluster have the contents that they have on disk."""
+    return all(source.path not in inputs.overlay for source in cluster.sources)

@@ -16,7 +16,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.config import Settings, exactness, nearest
@@ -134,6 +134,8 @@ def filter_report(report: Report, settings: Settings, comparison: "Comparison | 
 
 # ---- reading comments ----
 
+_MAX_FILES = 256  # whose comments are remembered
+
 
 class _Directive(NamedTuple):
     """One request to silence rules; `first` to `last` are the lines that it describes.
@@ -165,13 +167,14 @@ _TEXT_COMMENT = re.compile(r"(?:^|\s)([#;].*ackdoctor:.*)")
 _IN_JAVA = re.compile(_DIRECTIVE.format(mark=r"//|/?\*+"))
 
 
-def _directives(path: str, data: bytes) -> list[_Directive]:
-    """Return the directives of a file, in order."""
+@lru_cache(_MAX_FILES)
+def _directives(path: str, data: bytes) -> tuple[_Directive, ...]:
+    """Return the directives of a file, in order; topologies and the report ask for the same files."""
     found: list[_Directive] = []
     if is_text(path):
         for comment in _text_comments(data):
             found += _of_comment(comment, _IN_TEXT, "`# ackdoctor: ignore[ACK501] reason`", top="line")
-        return found
+        return tuple(found)
     if language_of(path).name == "java":
         from ackdoctor.frontends.java.syntax import comments_of
 
@@ -179,14 +182,14 @@ def _directives(path: str, data: bytes) -> list[_Directive]:
         for comment in comments:
             found += _of_comment(comment, _IN_JAVA, "`// ackdoctor: ignore[ACK101] reason`", top="class")
         found += (_of_annotation(each) for each in annotations if each.text.startswith(_JAVA_PREFIX))
-        return sorted(found, key=lambda directive: directive.span)
+        return tuple(sorted(found, key=lambda directive: directive.span))
     from ackdoctor.frontends.python.source import comments_of as python_comments
     from ackdoctor.frontends.python.source import decode
 
     text = decode("", data)
     for comment in python_comments(text) if isinstance(text, str) else ():
         found += _of_comment(comment, _IN_PYTHON, "`# ackdoctor: ignore[ACK101] reason`", top="statement")
-    return found
+    return tuple(found)
 
 
 def _text_comments(data: bytes) -> Iterator[Comment]:

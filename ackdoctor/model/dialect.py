@@ -245,7 +245,8 @@ class Discipline(_Derivable):
 class Entry:
     """A method that the framework calls; `subject` is the position of the tuple, list or id after self (None: none).
 
-    `takes` are the simple type names of its parameters, in a language with overloads.
+    `takes` are the simple type names of its parameters, in a language with overloads; `params` are the names of those
+    that it has beside the tuple or the id.
     """
 
     method: str
@@ -253,6 +254,7 @@ class Entry:
     _: KW_ONLY
     subject: int | None = 0
     takes: tuple[str, ...] = ()
+    params: tuple[str, ...] = ()
     off_thread: bool = False  # called from a thread of the framework
 
 

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterable
 from hashlib import sha256
 from typing import TextIO
 from xml.etree import ElementTree as ET
@@ -11,7 +12,7 @@ from ackdoctor.reporters import Context, counted, printable
 from ackdoctor.reporters.machine import workspace_path
 
 _GITLAB = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}
-_MAX_ROWS = 500  # of a step's summary, which GitHub refuses above 1 MB
+_MAX_SUMMARY = 1_000_000  # bytes; GitHub refuses the summary of a step above 1 MiB
 
 
 def gitlab(report: Report, stream: TextIO, context: Context) -> None:
@@ -91,18 +92,35 @@ def _lines(finding: Finding, head: str) -> list[str]:
 
 
 def step_summary(report: Report, stream: TextIO, context: Context) -> None:
-    """Write a Markdown table of all findings, the worst first, for the summary of a step on GitHub."""
+    """Write a Markdown table of all findings, the worst first, for the summary of a step on GitHub.
+
+    Files that could not be read take at most half of it.
+    """
     worst = sorted(report.findings, key=lambda finding: -finding.severity)
     stream.write(f"### ackdoctor: {counted(len(worst), 'finding') if worst else 'no findings'}\n\n")
-    stream.writelines(f"- not read: {_cell(each.path)}: {_cell(each.reason)}\n" for each in report.unreadable)
+    faults = (f"- not read: {_cell(each.path)}: {_cell(each.reason)}\n" for each in report.unreadable)
+    left = _write_lines(faults, len(report.unreadable), stream, _MAX_SUMMARY // 2)
     if worst:
         stream.write("\n| severity | rule | place | finding |\n| --- | --- | --- | --- |\n")
-    for finding in worst[:_MAX_ROWS]:
-        place = f"{workspace_path(finding.site.path, context)}:{finding.site.span.line}"
-        rule = f"{finding.code} {finding.name}"
-        stream.write(f"| {finding.severity.word} | {rule} | {_cell(place)} | {_cell(finding.message)} |\n")
-    if len(worst) > _MAX_ROWS:
-        stream.write(f"\nand {len(worst) - _MAX_ROWS:,} more; `--output-format json` has all\n")
+    _write_lines((_row(finding, context) for finding in worst), len(worst), stream, left + _MAX_SUMMARY // 2)
+
+
+def _row(finding: Finding, context: Context) -> str:
+    place = f"{workspace_path(finding.site.path, context)}:{finding.site.span.line}"
+    rule = f"{finding.code} {finding.name}"
+    return f"| {finding.severity.word} | {rule} | {_cell(place)} | {_cell(finding.message)} |\n"
+
+
+def _write_lines(lines: Iterable[str], total: int, stream: TextIO, room: int) -> int:
+    """Write as many lines as there is room for, in bytes, and how many are left out; return the room that is left."""
+    for number, line in enumerate(lines):
+        size = len(line.encode("utf-8", "backslashreplace"))
+        if size > room:
+            stream.write(f"\nand {total - number:,} more; `--output-format json` has all\n")
+            return 0
+        room -= size
+        stream.write(line)
+    return room
 
 
 def _cell(text: str) -> str:

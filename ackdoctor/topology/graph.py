@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
-from ackdoctor.model.topology import UNREAD, ComponentFacts, Edge, Emit, Node, Place, Setting, Topology
+from ackdoctor.model.topology import UNREAD, ComponentFacts, Edge, Emit, Gap, Node, Place, Setting, Topology
 from ackdoctor.topology.settings import effective
 
 __all__ = ["Graph", "is_name"]
@@ -45,6 +45,12 @@ class Graph:
             if edge.source in self.nodes and edge.target in self.nodes:
                 found.setdefault(edge.source, {}).setdefault((edge.target, edge.stream), edge)
         return {source: tuple(edges.values()) for source, edges in found.items()}
+
+    def unknown_inputs(self) -> Iterator[Gap]:
+        """Yield the subscriptions whose source the files do not decide."""
+        for edge in self.topology.edges:
+            if edge.source not in self.nodes and not is_name(edge.source):
+                yield Gap(f"it is not known what {edge.target} subscribes to", edge.place)
 
     def consumed(self, node: str) -> tuple[Edge, ...]:
         """Return the edges that leave a node."""

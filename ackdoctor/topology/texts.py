@@ -47,6 +47,7 @@ _BY_NAME: Mapping[str, re.Pattern[bytes]] = {
     "Pipfile": _BUILD,
     "Makefile": _COMMAND,
 }
+_WIRES = frozenset({".clj", ".yaml", ".yml", ".flux"})
 _REQUIREMENTS = re.compile(r"(^|/)([\w.\-]*requirements[\w.\-]*|virtualenvs/[^/]+)\.txt$")
 
 
@@ -68,6 +69,11 @@ def _pattern(path: str) -> re.Pattern[bytes] | None:
 def may_matter(path: str) -> bool:
     """Whether the name of a file says that it may belong to a topology."""
     return _pattern(path) is not None
+
+
+def may_wire(path: str) -> bool:
+    """Whether the name of a file says that it may wire a topology, and not only configure one."""
+    return suffix_of(path).lower() in _WIRES
 
 
 @cache

@@ -20,10 +20,6 @@ def test_java_util_random_bit_for_bit():
     assert [second.next_long() for _ in range(2)] == [-4962768465676381896, 4437113781045784766]
 
 
-def test_next_int_returns_the_high_bits_of_the_state():
-    assert JavaRandom(42).next_int() == -1170105035
-
-
 @pytest.mark.parametrize(
     ("root", "of_3", "of_4", "of_7"),
     [

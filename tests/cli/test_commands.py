@@ -12,6 +12,7 @@ import pytest
 
 from ackdoctor import __version__
 from ackdoctor.cli import lint
+from ackdoctor.cli.output import complain
 from tests.cli.running import BOLT
 from tests.rule_pages import load_metadata, load_rules
 
@@ -54,11 +55,11 @@ def test_an_empty_path_is_not_the_current_folder(arguments, what, shell):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["heap", "hist", "a.txt", "--every", "nan"], "Invalid value for '--every': nan is not a number of seconds."),
-        (["heap", "hist", "a.txt", "--every", "inf"], "Invalid value for '--every': inf is not in the range"),
-        (["heap", "dump", "a.hprof", "--samples", "9" * 20], "Invalid value for '--samples': 99999999999999999999 is not"),
-        (["watch", ".", "--every", "nan"], "Invalid value for '--every': nan is not a number of seconds."),
-        (["watch", ".", "--until-idle", "inf"], "Invalid value for '--until-idle': inf is not in the range"),
+        (["heap", "hist", "a.txt", "--every", "nan"], "--every: nan is not a number of seconds;"),
+        (["heap", "hist", "a.txt", "--every", "inf"], "--every: inf is not in the range"),
+        (["heap", "dump", "a.hprof", "--samples", "9" * 20], "--samples: 99999999999999999999 is not"),
+        (["watch", ".", "--every", "nan"], "--every: nan is not a number of seconds;"),
+        (["watch", ".", "--until-idle", "inf"], "--until-idle: inf is not in the range"),
     ],
 )  # fmt: skip
 def test_a_number_that_is_too_large_is_refused(arguments, message, shell):
@@ -238,6 +239,47 @@ def test_explain_suggests_the_nearest_rule(shell):
         2,
         "ackdoctor: no rule is called `mising-ack`; did you mean `missing-ack`?\n",
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        (
+            "lint --foo",
+            "no such option: --foo (Possible options: --fix); `ackdoctor lint --help` shows the usage",
+        ),
+        ("lint --jobs x", "--jobs: 'x' is not a whole number; `ackdoctor lint --help` shows the usage"),
+        ("heap hist --every x", "--every: 'x' is not a number; `ackdoctor heap hist --help` shows the usage"),
+        ("lint --jobs -1", "--jobs: -1 is not in the range x>=0; `ackdoctor lint --help` shows the usage"),
+        ("analyze", "missing argument 'INPUT...'; `ackdoctor analyze --help` shows the usage"),
+        (
+            "topologi",
+            "no such command 'topologi'. Did you mean 'topology'?; `ackdoctor --help` shows the usage",
+        ),
+        ("lint --min-severity", "option '--min-severity' requires an argument"),
+    ],
+)
+def test_typers_errors_have_our_form(arguments, error, shell):
+    assert shell(*arguments.split()) == (2, "", f"ackdoctor: {error}\n")
+
+
+@pytest.mark.parametrize("arguments", [(), ("heap",), ("trace",)])
+def test_a_group_without_a_command_shows_its_help(arguments, shell):
+    outcome = shell(*arguments)
+    assert (outcome.code, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"Usage: {' '.join(('ackdoctor', *arguments))} [OPTIONS] COMMAND")
+
+
+def test_messages_are_wrapped_on_a_terminal_only(monkeypatch, capsys):
+    text = "src/bolt.py: " + "a sentence of many words " * 6
+    monkeypatch.setenv("COLUMNS", "60")
+    complain(text)
+    monkeypatch.setattr("sys.stderr.isatty", lambda: True)
+    complain(text)
+    piped, *wrapped = capsys.readouterr().err.splitlines()
+    assert piped == f"ackdoctor: {text}"
+    assert [len(line) <= 60 for line in wrapped] == [True] * 3
+    assert " ".join(map(str.strip, wrapped)) == piped.strip()
 
 
 def test_an_interrupt_while_a_command_is_imported_is_no_traceback(shell, monkeypatch):

@@ -22,7 +22,14 @@ COMMANDS = [
     "diagnose fixtures/logs",
     "trace report fixtures/traces/statements/v1",
     "explain --trace fixtures/traces/statements/v1 1364359304281529739",
-]
+    *(
+        f"{command} --help"
+        for command in (
+            "", "lint", "init", "topology", "rules", "explain", "trace", "trace run", "trace report", "analyze",
+            "watch", "heap", "heap dump", "heap hist", "diagnose",
+        )
+    ),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize("width", [60, 80, 100, 200])

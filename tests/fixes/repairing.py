@@ -12,13 +12,15 @@ from ackdoctor.model.finding import Report
 __all__ = ["prepare", "repaired"]
 
 
-def prepare(folder: Path, files: Mapping[str, str | bytes]) -> tuple[Repairs, Report]:
-    """Write the files; return the repairs of a run over them, and its report."""
+def prepare(
+    folder: Path, files: Mapping[str, str | bytes], *, select: tuple[str, ...] = ()
+) -> tuple[Repairs, Report]:
+    """Write the files; return the repairs of a run over them, and its report, perhaps of some rules only."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    settings = Settings(directory=folder)
+    settings = Settings(directory=folder, select=select)
     run = partial(lint, [folder], root=folder)
     repairs = Repairs(
         lambda edited: run(settings, edited=edited),

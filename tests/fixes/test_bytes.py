@@ -31,16 +31,16 @@ FIXED = BOLT.replace("anchors=tup ,", "anchors=[tup] ,").replace("        self.a
         lambda text: codecs.BOM_UTF8 + text.encode(),
         lambda text: f"# -*- coding: latin-1 -*-\n{text}".encode("latin-1"),
         lambda text: text.replace("word", "w\u00f6rd").rstrip("\n").encode(),
+        lambda text: f"{text}        print >>self.out, `word` <> 07L\n".encode(),
+        lambda text: (
+            f'{text}        print "done"\n'.replace("        ", "\t\t").replace("    ", "\t").encode()
+        ),
     ],
-    ids=["plain", "crlf", "cr", "tabs", "mark", "latin-1", "no last line end"],
+    ids=["plain", "crlf", "cr", "tabs", "mark", "latin-1", "no last line end", "python 2", "python 2, tabs"],
 )
 def test_only_the_edits_change(change, tmp_path) -> None:
     assert repaired(tmp_path, {"a.py": change(BOLT)})[0] == {"a.py": change(FIXED)}
     assert (tmp_path / "a.py").read_bytes() == change(FIXED)
-
-
-def test_python_2_is_left_alone(tmp_path) -> None:
-    assert repaired(tmp_path, {"a.py": BOLT + '        print "done"\n'})[0] == {}
 
 
 JAVA = """package bolts;

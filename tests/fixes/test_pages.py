@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.fixes import FIXES
-from ackdoctor.rulebook import locate
-from tests.advice.component_runs import run_components
+from ackdoctor.rulebook import UNUSED_IGNORE, locate
+from tests.advice.component_runs import Cost, run_components
 from tests.advice.test_fixes import PAIRS, Pair
 from tests.fixes.repairing import prepare, repaired
 from tests.rule_cases import cases_by_code
@@ -29,8 +29,9 @@ def _files(case: Case) -> dict[str, str]:
     return {file.name: _MARKER.sub("", file.text) for file in case.files}
 
 
-def _diff(folder: Path, files: dict[str, str]) -> str:
-    repairs, report = prepare(folder, files)
+def _diff(folder: Path, files: dict[str, str], code: str) -> str:
+    alone = () if code == UNUSED_IGNORE else (code,)  # a comment is unused in view of the other rules
+    repairs, report = prepare(folder, files, select=alone)
     repairs.fix(report, unsafe=True)
     return repairs.diff()
 
@@ -43,7 +44,9 @@ def test_the_head_of_a_page_names_whether_the_rule_has_a_fix() -> None:
 def test_the_diff_of_a_page_is_the_fix_of_its_example(code, tmp_path) -> None:
     example = next(case for case in cases_by_code()[code] if case.expected)
     others = ({_NAMES[pair.language]: _MARKER.sub("", pair.before)} for pair in FIXABLE if pair.code == code)
-    diffs = (_diff(tmp_path / str(number), files) for number, files in enumerate((_files(example), *others)))
+    diffs = (
+        _diff(tmp_path / str(number), files, code) for number, files in enumerate((_files(example), *others))
+    )
     diff = next(filter(None, diffs))  # of the example, or of the first help text that is applied
     changes = [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
     shown = [line for line in _DIFF.findall(PAGES[code])[0].splitlines() if line[:1] in "+-"]
@@ -65,7 +68,12 @@ def test_a_fix_is_proven_parses_and_runs_without_a_cost(pair: Pair, tmp_path, mo
     ast.parse(text)
     if not left.findings and "price:" not in pair.after:
         monkeypatch.chdir(tmp_path)
-        assert run_components(pair.dialect, {"case.py": text}, tmp_path).costs == {}
+        costs = run_components(pair.dialect, {"case.py": text}, tmp_path / "after").costs
+        if Cost.EXITS in costs:  # a source that raises
+            was = run_components(pair.dialect, {"case.py": before}, tmp_path / "before")
+            assert was.late or Cost.EXITS in was.costs
+            del costs[Cost.EXITS]
+        assert costs == {}
 
 
 def test_most_rules_with_fixes_fix_examples_of_several_frameworks(tmp_path) -> None:

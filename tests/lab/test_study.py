@@ -65,9 +65,9 @@ def test_equal_seeds_give_equal_outcomes():
     assert len({run[0].outcomes[0][1].simulated for run in runs}) > 1
 
 
-def test_a_spout_that_dies_often_delivers_some_numbers_three_times():
-    (result,) = study.run(study.choose(["spout-often"]), SMALL, 0)
-    assert all(max(outcome.times_seen) > 2 for _, outcome in result.outcomes)
+def test_a_spout_that_dies_before_it_has_read_its_window_reads_it_again_and_again():
+    ((_, twice), (_, six_times)) = study.run(study.choose(["spout-often"]), SMALL, 0)[0].outcomes
+    assert (twice.times_seen[3], six_times.times_seen[7]) == (20, 20)
 
 
 def _outcome(simulated, **changes):

@@ -67,7 +67,10 @@ def test_a_named_file_in_any_other_language_is_refused(tmp_path, name):
     paths = [tmp_path / name, tmp_path / "good.py"]
     result = discover(paths, Settings(), tmp_path)
     (item,) = result.unreadable
-    assert (item.path, item.reason) == (name, "neither Python nor Java; lint reads only these")
+    assert (item.path, item.reason) == (
+        name,
+        "neither Python nor Java, nor YAML or Clojure that wires a topology; lint reads only these",
+    )
     assert [file.display_path for file in result.files] == ["good.py"]
 
 

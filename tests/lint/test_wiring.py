@@ -77,6 +77,16 @@ def test_a_class_that_the_run_does_not_read_keeps_the_verdict_open(tmp_path):
     assert any("LineSpout" in gap.why for gap in judged.verdict.gaps)
 
 
+def test_a_run_without_topologies_leaves_no_cached_result_without_facts(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    root = tmp_path / "project"
+    write(root, {"app/LineSpout.java": SPOUT, "app/CountBolt.java": BOLT})
+    assert run(root, cache=CacheFolder("lint")).topologies == ()
+    write(root, {"words.yaml": FLUX})
+    (judged,) = run(root, cache=CacheFolder("lint")).topologies
+    assert set(judged.facts) == {"lines", "count"}
+
+
 def test_an_internal_error_in_one_text_costs_that_text(tmp_path, monkeypatch):
     def read(path, data, texts):
         if path == "bad.yaml":

@@ -92,3 +92,16 @@ def test_the_summary_of_a_step_lists_the_worst_first():
         "ACK103 double-ack",
     ]
     assert "a \\| b &lt;script>" in lines[-1]
+
+
+def test_the_summary_of_a_step_stays_below_githubs_limit():
+    many = tuple(replace(MISSING, message=f"{number} " + "ü" * 2_000) for number in range(1_000))
+    unread = tuple(
+        Unreadable(path=f"{number}.py", line=0, column=0, reason="x" * 2_000) for number in range(1_000)
+    )
+    text = rendered("step-summary", Report(findings=many, unreadable=unread))
+    assert 900_000 < len(text.encode()) < 1 << 20
+    shown = sum(line.startswith("| error") for line in text.splitlines())
+    assert text.endswith(f"and {1_000 - shown} more; `--output-format json` has all\n")
+    read = sum(line.startswith("- not read") for line in text.splitlines())
+    assert f"\nand {1_000 - read} more; `--output-format json` has all\n" in text

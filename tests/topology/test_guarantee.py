@@ -591,3 +591,13 @@ def test_a_missing_ack_repeats_nothing_if_the_spout_does_not_replay() -> None:
     found = judge(words=spout(on_fail=OnFail.NOTHING), count=bolt(faults=(fault("ACK101"),)))
 
     assert facts_of(found) == ["spout-no-replay words words.py:8"]
+
+
+def test_a_bolt_whose_source_is_not_known_may_be_on_any_path() -> None:
+    wired = topology("words -> count", "count -> store")
+    found = judge(replace(wired, edges=(wired.edges[0], replace(wired.edges[1], source="?"))))
+
+    assert (found.word, [gap.why for gap in found.gaps]) == (
+        "unknown",
+        ["it is not known what store subscribes to"],
+    )

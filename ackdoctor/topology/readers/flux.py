@@ -24,6 +24,7 @@ HERON_KIND = "heron-eco"
 _SYSTEM = "__system"
 _SOURCE_IN_JAVA = "graph in Java: class "
 _LISTS = ("components", "spouts", "bolts")
+_STREAMS = "streams"
 _VERTEX_KEYS = frozenset(
     "id className constructorArgs properties configMethods factory factoryArgs parallelism numTasks onHeapMemoryLoad"
     " offHeapMemoryLoad cpuLoad".split()
@@ -82,7 +83,11 @@ def _is_topology(root: Marked) -> bool:
     source = root.get("topologySource")
     if source is not None and source.get("className") is not None:
         return True
-    if any(each.get("from") and each.get("to") for each in root.items_of("streams")):
+    streams = root.get(_STREAMS)
+    if any(each.get("from") and each.get("to") for each in root.items_of(_STREAMS)):
+        return True
+    components = (*root.items_of("spouts"), *root.items_of("bolts"))
+    if streams is not None and not streams.items() and any(each.get("className") for each in components):
         return True
     return any(each.get("file") for each in root.items_of("includes"))
 
@@ -139,13 +144,18 @@ def _add(found: _Definition, document: Document, *, override: bool) -> None:
         found.config.update({key: entry for key, entry in entries if override or key not in found.config})
     elif config is not None and isinstance(config.value, Gap):
         found.undecided.extend(undecided_settings(config.value))
+    for section in (*_LISTS, _STREAMS):
+        given = root.get(section)
+        if given is not None and given.content is not None and not isinstance(given.content, list):
+            why = given.value.why if isinstance(given.value, Gap) else "Flux wants a list"
+            found.gaps.append(Gap(f"the {section} are not known: {why}", root.key_place(section)))
     for section in _LISTS:
         entries_of: dict[str, Marked] = getattr(found, section)
         own: dict[str, Marked] = {}
         for each in root.items_of(section):
             _take_entry(found, section, each, own)
         entries_of.update({key: each for key, each in own.items() if override or key not in entries_of})
-    found.streams.extend(root.items_of("streams"))
+    found.streams.extend(root.items_of(_STREAMS))
 
 
 def _take_entry(found: _Definition, section: str, entry: Marked, own: dict[str, Marked]) -> None:

@@ -64,14 +64,22 @@ def read(path: str, data: bytes, texts: Texts) -> tuple[Topology, ...]:
         graph.defect("yaml-syntax", document.place, document.why)
         return (_made(name_in(data), path, Place(path, 1), framework, graph),)
     root = document.root
-    if not any(each.names in {("spout",), ("bolt",)} for each in root.items_of("topology")):
+    components = root.get("topology")
+    if components is None or (basename(path) != _FILE and not _has_components(components)):
         return ()
     graph.take(document)
+    if not components.items():
+        why = "the components are not known: pyleus wants a list under `topology`"
+        graph.gaps.append(Gap(why, root.key_place("topology")))
     _take_settings(graph, root)
     for component in root.items_of("topology"):
         _take_component(graph, component)
     _check_edges(graph)
     return (_made(root.text_of("name"), path, root.key_place("name"), framework, graph),)
+
+
+def _has_components(listed: Marked) -> bool:
+    return any(each.names in {("spout",), ("bolt",)} for each in listed.items())
 
 
 def _made(name: str, path: str, place: Place, framework: str, graph: _Graph) -> Topology:
@@ -134,7 +142,11 @@ def _take_component(graph: _Graph, component: Marked) -> None:
     if role == "bolt":
         own = tuple(_edges(graph, name, spec))
         graph.edges.extend(own)
-        if not own:
+        groupings = spec.get("groupings")
+        if groupings is not None and groupings.content is not None and not groupings.items():
+            why = f"it is not known what {name} subscribes to: pyleus wants a list of groupings"
+            graph.gaps.append(Gap(why, spec.key_place("groupings")))
+        elif not own and not spec.items_of("groupings"):
             graph.defect(
                 "bolt-without-input", place, f"{name} has no groupings, so it never gets a tuple", name
             )

@@ -521,3 +521,21 @@ def test_an_eco_file_of_type_storm_takes_its_mode_from_the_ackers():
     assert effective(found, "topology.reliability.mode").value == "ATMOST_ONCE"
     found = topology(f"config:\n  topology.acker.executors: 1\n{GRAPH}", pom_x_xml=pom)
     assert effective(found, "topology.reliability.mode").value == "ATLEAST_ONCE"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (
+            'streams:\n  - from: "words"',
+            'streams: ${wires}\nrest:\n  - from: "words"',
+            "`${wires}` is filled in",
+        ),
+        ('streams:\n  - from: "words"\n    to', 'streams:\n    from: "words"\n    to', "Flux wants a list"),
+        ('bolts:\n  - id: "count"\n    class', 'bolts:\n    id: "count"\n    class', "Flux wants a list"),
+    ],
+)
+def test_a_section_that_is_no_list_is_a_gap(old, new, why):
+    found = topology(GRAPH.replace(old, new))
+    assert [gap.why for gap in found.gaps if "are not known" in gap.why and why in gap.why]
+    assert not kinds(found)

@@ -150,3 +150,22 @@ def test_the_file_may_have_another_name():
 def test_an_unknown_grouping_is_a_gap():
     found = topology(TEXT.replace("shuffle_grouping: pages", "${grouping}: pages"))
     assert [gap.place.line for gap in found.gaps] == [19]
+
+
+def test_components_that_are_no_list_are_a_gap():
+    found = topology(
+        "name: visits\ntopology:\n    spout:\n        name: pages\n        module: visits.pages\n"
+    )
+    assert [(gap.why, gap.place.line) for gap in found.gaps] == [
+        ("the components are not known: pyleus wants a list under `topology`", 2)
+    ]
+    assert topologies("topology: {}\n", path="p/other.yaml") == ()
+
+
+def test_groupings_that_are_no_list_are_a_gap():
+    lines = "\n    - bolt:\n        name: last\n        module: visits.last\n        groupings:\n            shuffle_grouping: count\n"
+    found = topology(TEXT + lines)
+    assert [gap.why for gap in found.gaps] == [
+        "it is not known what last subscribes to: pyleus wants a list of groupings"
+    ]
+    assert not kinds(found)

@@ -1,0 +1,144 @@
+"""What a process that lints one tree again and again keeps between its runs, as the language server does.
+
+Nothing here changes a report: files are known by size and time, results by the contents of all files of their cluster.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from hashlib import blake2b
+from typing import TypeVar
+
+from ackdoctor.lint.discover import Discovery
+from ackdoctor.lint.files import Files
+from ackdoctor.lint.project import Cluster, Lowered, Project, Result
+from ackdoctor.model.finding import Finding
+
+V = TypeVar("V")
+
+
+class Stopped(BaseException):  # no error, so that no handler of errors stops it
+    """The end of a run whose report is not wanted any more."""
+
+
+_MOST_UNITS = 300  # parsed files
+_MORE_RESULTS = 100  # beside one for each cluster
+
+
+def _nothing() -> None:
+    """Stop no run."""
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """The memory of runs with the same paths, root and settings; those that select rules may differ.
+
+    With a `focus`, the path of a file, a run analyses the components of that file only, and takes over the results of
+    the others from earlier runs; `is_partial` says that it did.  `stop` is called often; it raises to end the run.
+    """
+
+    focus: str = ""
+    stop: Callable[[], None] = _nothing
+    is_partial: bool = False
+    found: Discovery | None = None  # None: look at the disk
+    units: dict[str, tuple[str, Lowered]] = field(default_factory=dict)  # path -> digest, unit
+    _files: dict[str, Files] = field(default_factory=dict)
+    _clusters: dict[str, tuple[Cluster, ...]] = field(default_factory=dict)
+    _results: dict[str, Result] = field(default_factory=dict)
+    _latest: dict[tuple[str, ...], Result] = field(default_factory=dict)  # by the own files of a cluster
+
+    def look(self, discover: Callable[[], Discovery]) -> Discovery:
+        """Return the files on disk, as an earlier run found them unless `found` was reset."""
+        self.is_partial = False
+        if self.found is None:
+            self.found = discover()
+        return self.found
+
+    def files(self, language: str) -> Files | None:
+        """Return the files of the latest run in a language."""
+        return self._files.get(language)
+
+    def clusters(self, files: Files) -> tuple[Cluster, ...]:
+        """Return the clusters of the files."""
+        name = files.language.name
+        known = self._files.get(name)
+        if known is None or not files.leads_as(known):
+            self._clusters[name] = Project(files).clusters()
+        self._files[name] = files
+        return self._clusters[name]
+
+    def unit(self, path: str, digest: str, lower: Callable[[], Lowered]) -> Lowered:
+        """Return the unit of a file with these contents."""
+        known = self.units.pop(path, None)
+        if known is None or known[0] != digest:
+            known = (digest, lower())
+        _put(self.units, path, known, _MOST_UNITS)
+        return known[1]
+
+    # ---- results ----
+
+    def result(self, cluster: Cluster, digests: Mapping[str, str]) -> Result | None:
+        """Return the result of a cluster with these contents."""
+        key = _key(cluster, digests)
+        result = self._results.pop(key, None)
+        if result is not None:
+            self._results[key] = result
+            self._latest[_own(cluster)] = result
+        return result
+
+    def wants(self, cluster: Cluster) -> bool:
+        """Whether a run analyses a cluster without a result."""
+        return not self.focus or self.focus in _own(cluster)
+
+    def keep(self, cluster: Cluster, digests: Mapping[str, str], result: Result | None) -> Result:
+        """Keep the result of a cluster with these contents; return it, completed by those of earlier runs."""
+        own = _own(cluster)
+        key = _key(cluster, digests)
+        if key in self._results:
+            return self._results[key]
+        if result is None or (self.focus in own and len(own) > 1):
+            self.is_partial = True
+            earlier = self._latest.get(own, Result())
+            if result is None:
+                return earlier
+            where = next(source.display_path for source in cluster.own if source.path == self.focus)
+            result = _merged(earlier, result, where)
+        elif result.repeatable:
+            _put(self._results, key, result, len(self._latest) + _MORE_RESULTS)
+        self._latest[own] = result
+        return result
+
+
+def _merged(earlier: Result, focused: Result, path: str) -> Result:
+    """Return an earlier result with what the focused file adds now; findings of other components in it are dropped."""
+
+    def elsewhere(items: Sequence[V], place: Callable[[V], str]) -> tuple[V, ...]:
+        return tuple(item for item in items if place(item) != path)
+
+    def stays(finding: Finding) -> bool:
+        return path not in (finding.site.path, finding.home)
+
+    return replace(
+        focused,
+        findings=(*filter(stays, earlier.findings), *focused.findings),
+        unreadable=(*elsewhere(earlier.unreadable, lambda item: item.path), *focused.unreadable),
+        facts=(*elsewhere(earlier.facts, lambda item: item.place.path), *focused.facts),
+        topologies=(*elsewhere(earlier.topologies, lambda item: item.place.path), *focused.topologies),
+        unknown_bases=(*elsewhere(earlier.unknown_bases, lambda item: item.path), *focused.unknown_bases),
+    )
+
+
+def _own(cluster: Cluster) -> tuple[str, ...]:
+    return tuple(source.path for source in cluster.own)
+
+
+def _key(cluster: Cluster, digests: Mapping[str, str]) -> str:
+    parts = [(*source, digests.get(source.path, "")) for source in cluster.sources]
+    content = repr((cluster.language, len(cluster.own), cluster.wires, parts))
+    return blake2b(content.encode(), digest_size=20).hexdigest()
+
+
+def _put(kept: dict[str, V], key: str, value: V, most: int) -> None:
+    """Add a value as the newest one, and drop the oldest of more than `most`."""
+    kept[key] = value
+    while len(kept) > most:
+        del kept[next(iter(kept))]
