@@ -132,7 +132,10 @@ def options() -> Iterator[tuple[str, typer.core.TyperOption]]:
         for leaf in leaves:
             for parameter in leaf.params:
                 if isinstance(parameter, typer.core.TyperOption):
-                    yield from ((f"{name} {leaf.name} {word}", parameter) for word in parameter.opts)
+                    yield from (
+                        (f"{name} {leaf.name} {word}", parameter)
+                        for word in (*parameter.opts, *parameter.secondary_opts)
+                    )
 
 
 def test_every_option_has_a_help_text():
@@ -140,7 +143,7 @@ def test_every_option_has_a_help_text():
 
 
 def test_pages_name_no_unknown_option():
-    ours = {flag for words, _ in options() for flag in words.split()[-1].split("/")}
+    ours = {words.split()[-1] for words, _ in options()}
     ours |= {spec.flag for spec in PYTEST.values() if spec.flag} | {
         "--ackdoctor",
         "--ackdoctor-write-baseline",
