@@ -61,6 +61,9 @@ _CLIENT_ERRORS = frozenset(
     "IOException SQLException ExecutionException TimeoutException OSError IOError EnvironmentError ConnectionError "
     "TimeoutError".split()
 )
+_TELLS_AN_ERROR = re.compile(  # calls whose failure costs a report, and none of the tuple's work
+    r"(?i)(report|log|trace|track)\w*(error|failure|exception)s?"
+)
 _ACCESSOR = re.compile("(get|set|is|has)(_|[A-Z])")
 _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
     "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
@@ -296,7 +299,7 @@ def _does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field
     With a field, the data are those of the tuples in it.
     """
     call, function = step.op, caught.function
-    if not isinstance(call, Call):
+    if not isinstance(call, Call) or _TELLS_AN_ERROR.fullmatch(last_name(call.func)):
         return False
     if context.verb_kind(function, call) in _EMITS:
         return True

@@ -7,12 +7,21 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.cli.commands import OutputFile, callback_of, complete_words, formats_option
+from ackdoctor.acker.versions import NEWEST, profile
+from ackdoctor.cli.commands import (
+    AckerVersion,
+    OutputFile,
+    acker_option,
+    callback_of,
+    complete_words,
+    formats_option,
+)
 from ackdoctor.cli.output import context_for, destination, escaped_report, require_writable, width_for
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
 from ackdoctor.lab import study
 from ackdoctor.model import UsageError
+from ackdoctor.model.acker import Engine
 from ackdoctor.reporters import study as reports
 
 _FORMATS = ("text", "json")
@@ -23,11 +32,6 @@ lab = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-
-
-@lab.callback()
-def _group() -> None:
-    """Try what Storm guarantees when its parts fail, in a simulator."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -54,6 +58,7 @@ class Study:
     seed: Annotated[
         int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
     ] = 0
+    acker_version: AckerVersion = None
     output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
     output_file: OutputFile = None
 
@@ -73,15 +78,18 @@ class Study:
                 nearest(name, study.row_names()) or f"; experiments are {', '.join(study.experiment_names())}"
             )
             raise UsageError(f"--only: no row is called `{name}`{hint}") from None
-        size = study.Size(self.scale)
+        version = acker_option(self.acker_version, profile, NEWEST)
+        if version.engine is Engine.HERON:
+            raise UsageError("--acker-version: Heron has neither ackers nor Trident, which the study kills")
+        setting = study.Setting(self.scale, self.seed, version)
         with progress("simulating") as show:
-            results = study.run(chosen, size, self.seed, show)
+            results = study.run(chosen, setting, show)
         with destination(self.output_file) as stream:
             text = StringIO()
             if self.output_format == "json":
-                reports.document(results, size, self.seed, text)
+                reports.document(results, setting, text)
             else:
-                reports.screen(results, size, self.seed, text, context_for(stream), width_for(stream))
+                reports.screen(results, setting, text, context_for(stream), width_for(stream))
             stream.write(escaped_report(text.getvalue(), self.output_format))
         return 1 if any(result.broken for result in results) else 0
 

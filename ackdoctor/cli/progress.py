@@ -39,8 +39,9 @@ class Progress:
         self._due = now + _INTERVAL_S
         line = self._line or self._begin()
         text = f"{self.what}: {self._amount(done, total)}" if done or total else self.what
-        line.update(line.task_ids[0], description=text, completed=done, total=total or None)
-        line.refresh()
+        task = line.tasks[0]
+        task.total = total or None  # `update` takes None for no change
+        line.update(task.id, description=text, completed=done, refresh=True)
 
     def within(self, paths: Iterable[Path]) -> Mapping[Path, Callable[[int], None]]:
         """Return a function for each file, in the order in which they are read; it takes the position in the file."""

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import pairwise
 from random import Random
+from typing import Any
 
+from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import WorkerDiedError
 from ackdoctor.lab.rig import Rig
@@ -39,10 +41,12 @@ _MIN_PENDING, _MIN_NUMBERS = 20, 1000
 
 
 @dataclass(slots=True, frozen=True)
-class Size:
-    """The size of the experiments; at scale 1 the window is as large as in the study."""
+class Setting:
+    """The size of the experiments, the seed, and the version of Storm; at scale 1 the window is as in the study."""
 
     scale: float = 1.0
+    seed: int = 0
+    profile: Profile = NEWEST
 
     @property
     def pending(self) -> int:
@@ -86,11 +90,11 @@ class Outcome:
 
 @dataclass(slots=True, frozen=True)
 class Row:
-    """One run: a label, the value that the study published, if any, and the simulation of (size, seed)."""
+    """One run: a label, the value that the study published, if any, and the simulation."""
 
     label: str
     published: int | None
-    simulate: Callable[[Size, int], Outcome]
+    simulate: Callable[[Setting], Outcome]
 
 
 @dataclass(slots=True, frozen=True, kw_only=True)
@@ -133,7 +137,11 @@ class Result:
 # ---- at most once, at least once ----
 
 
-def _outcome(rig: Rig, simulated: int, least: int, most: int | None, **further: object) -> Outcome:
+def _rig(setting: Setting, numbers: int, **options: Any) -> Rig:
+    return Rig(numbers, pending=setting.pending, seed=setting.seed, profile=setting.profile, **options)
+
+
+def _outcome(rig: Rig, simulated: int, least: int, most: int | None, **further: Any) -> Outcome:
     return Outcome(
         simulated=simulated,
         least=least,
@@ -141,37 +149,36 @@ def _outcome(rig: Rig, simulated: int, least: int, most: int | None, **further: 
         numbers=rig.partition.size,
         lost=rig.missing,
         times_seen=rig.records.times_seen(),
-        **further,  # type: ignore[arg-type]
+        **further,
     )
 
 
 def _at_least_once(
-    rig: Rig, least: int, most: int, violations: Sequence[str] = (), **further: object
+    rig: Rig, least: int, most: int, violations: Sequence[str] = (), **further: Any
 ) -> Outcome:
     """Compare the numbers that arrived more than once; a lost number violates the law."""
     lost = [f"{rig.missing} numbers are lost"] if rig.missing else []
     return _outcome(rig, rig.records.repeated(), least, most, violations=(*lost, *violations), **further)
 
 
-def _no_fault(ackers: int, size: Size, seed: int) -> Outcome:
-    rig = Rig(4 * size.pending, pending=size.pending, work_s=1 / size.rate, ackers=ackers, seed=seed)
+def _no_fault(ackers: int, setting: Setting) -> Outcome:
+    rig = _rig(setting, 4 * setting.pending, work_s=1 / setting.rate, ackers=ackers)
     rig.finish()
     return _outcome(rig, rig.missing + rig.records.repeated(), 0, 0)
 
 
-def _at_most_once(crashes: int, size: Size, seed: int) -> Outcome:
+def _at_most_once(crashes: int, setting: Setting) -> Outcome:
     """Run a spout that is twice as fast as the bolt; nothing stops it without ackers, and the bolt's queue grows."""
-    rate, down_s = size.rate, 0.5
+    rate, down_s = setting.rate, 0.5
     times = [round(seconds * rate) for seconds in (1.5, 2.5, 4.5, 7.5)[:crashes]]
-    rig = Rig(
+    rig = _rig(
+        setting,
         round(20 * rate),
-        pending=size.pending,
         rate=2 * rate,
         work_s=1 / rate,
         ackers=0,
         before=times,
         restart_s=down_s,
-        seed=seed,
     )
     rig.finish()
     deaths = rig.cluster.deaths
@@ -182,10 +189,10 @@ def _at_most_once(crashes: int, size: Size, seed: int) -> Outcome:
     return _outcome(rig, rig.missing, ledger, ledger, violations=odd)
 
 
-def _acker_dies(kills: int, size: Size, seed: int) -> Outcome:
+def _acker_dies(kills: int, setting: Setting) -> Outcome:
     """Kill the acker for 10 s each time, with a full window."""
-    window = size.pending
-    rig = Rig(round((1.25 * kills + 2) * window), pending=window, work_s=1 / size.rate, seed=seed)
+    window = setting.pending
+    rig = _rig(setting, round((1.25 * kills + 2) * window), work_s=1 / setting.rate)
     pending: list[int] = []
     for _ in range(kills):
         rig.run_to(len(rig.records.deliveries) + (9 * window // 4 if pending else window // 2))
@@ -195,11 +202,11 @@ def _acker_dies(kills: int, size: Size, seed: int) -> Outcome:
     return _at_least_once(rig, kills * window, kills * window, _not_full(pending, window), pending=pending)
 
 
-def _acker_dies_unsaturated(down_s: float, size: Size, seed: int) -> Outcome:
+def _acker_dies_unsaturated(down_s: float, setting: Setting) -> Outcome:
     """Kill the acker while a tenth of the window is open."""
-    window, rate = size.pending, size.rate
+    window, rate = setting.pending, setting.rate
     numbers = round(1.5 * rate + window + 2 * min(window, down_s * rate))
-    rig = Rig(numbers, pending=window, rate=rate, seed=seed)
+    rig = _rig(setting, numbers, rate=rate)
     cluster = rig.cluster
     cluster.advance(1)
     cluster.hold("bolt", "sink")
@@ -213,17 +220,14 @@ def _acker_dies_unsaturated(down_s: float, size: Size, seed: int) -> Outcome:
     return _at_least_once(rig, law - 1, min(window, law + 1), pending=[pending])
 
 
-def _spout_dies(
-    kills: int, size: Size, seed: int, *, commit_s: float = _COMMIT_S, rate: float = 1.0
-) -> Outcome:
+def _spout_dies(kills: int, setting: Setting, *, commit_s: float = _COMMIT_S, rate: float = 1.0) -> Outcome:
     """Kill the spout for 2 s each time, with a full window, and all earlier offsets read again."""
-    window, rate, random = size.pending, size.rate * rate, Random(seed)  # noqa: S311 - it decides times
-    rig = Rig(
+    window, rate, random = setting.pending, setting.rate * rate, Random(setting.seed)  # noqa: S311 - it decides times
+    rig = _rig(
+        setting,
         round((1.25 * kills + 2) * window),
-        pending=window,
         work_s=1 / rate,
         commit_s=commit_s,
-        seed=seed,
     )
     pending: list[int] = []
     for _ in range(kills):
@@ -239,11 +243,11 @@ def _spout_dies(
     return _at_least_once(rig, sum(pending), most, odd, pending=pending)
 
 
-def _spout_dies_often(kills: int, every_s: float, size: Size, seed: int) -> Outcome:
+def _spout_dies_often(kills: int, every_s: float, setting: Setting) -> Outcome:
     """Kill the spout before it has read its window again."""
-    window, rate = size.pending, size.rate
+    window, rate = setting.pending, setting.rate
     numbers = 6 * window
-    rig = Rig(numbers, pending=window, work_s=1 / rate, commit_s=_COMMIT_S, seed=seed)
+    rig = _rig(setting, numbers, work_s=1 / rate, commit_s=_COMMIT_S)
     rig.run_to(window // 2)
     pending: list[int] = []
     for _ in range(kills):
@@ -266,17 +270,16 @@ def _not_full(pending: Sequence[int], window: int) -> list[str]:
     return [f"only {size} pending at a fault" for size in pending if size != window]
 
 
-def _bolt_throws(crashes: int, size: Size, seed: int, *, after: bool) -> Outcome:
-    step, down_s = max(2, round(0.2 * size.rate)), 0.2
+def _bolt_throws(crashes: int, setting: Setting, *, after: bool) -> Outcome:
+    step, down_s = max(2, round(0.2 * setting.rate)), 0.2
     executions = range(step, step * crashes + 1, step)
-    rig = Rig(
+    rig = _rig(
+        setting,
         step * (crashes + 2),
-        pending=size.pending,
-        rate=size.rate,
+        rate=setting.rate,
         before=() if after else executions,
         after=executions if after else (),
         restart_s=down_s,
-        seed=seed,
     )
     rig.finish()
     deaths = len(rig.cluster.deaths)
@@ -298,10 +301,10 @@ _VICTIMS = {
 
 
 def _exactly_once(
-    component: str, faults: int, emitter: type[Emitter], state: type[State], size: Size, seed: int
+    component: str, faults: int, emitter: type[Emitter], state: type[State], setting: Setting
 ) -> Outcome:
     """Let faults hit a component in commits: after the state write, before it, and halfway through it."""
-    numbers = size.numbers
+    numbers = setting.numbers
     plan = {20 * number + 7: place for place, number in enumerate(range(1, faults + 1))}
 
     def on_commit(point: Point, commit: int) -> None:
@@ -315,7 +318,7 @@ def _exactly_once(
     batch = numbers // 100
     shrinking = partial(_shrinking, batch) if emitter is OpaqueEmitter else batch
     trident = Trident(numbers=numbers, emitter=emitter, state=state, batch=shrinking, on_commit=on_commit)
-    cluster = Cluster(trident.topology(), seed=seed, restart_s=1)
+    cluster = Cluster(trident.topology(), profile=setting.profile, seed=setting.seed, restart_s=1)
     cluster.advance(7200)
     totals, exact = trident.totals(), totals_of(range(1, numbers + 1))
     odd = [] if len(cluster.deaths) == faults else [f"{len(cluster.deaths)} deaths"]
@@ -502,8 +505,7 @@ def experiment_names() -> Iterator[str]:
 
 def run(
     chosen: Sequence[tuple[Experiment, Sequence[Row]]],
-    size: Size,
-    seed: int,
+    setting: Setting,
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Result]:
     """Simulate the chosen rows; `progress` takes how many are done and how many there are."""
@@ -512,7 +514,7 @@ def run(
     for experiment, rows in chosen:
         outcomes = []
         for row in rows:
-            outcomes.append((row, row.simulate(size, seed)))
+            outcomes.append((row, row.simulate(setting)))
             done += 1
             if progress is not None:
                 progress(done, total)

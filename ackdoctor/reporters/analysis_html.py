@@ -25,7 +25,7 @@ from ackdoctor.reporters.analysis import (
     verdict,
     when,
 )
-from ackdoctor.reporters.html import MAX_ROWS, Step, table, write
+from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import span
 from ackdoctor.reporters.terminal import finding_place, worst_first
@@ -69,16 +69,19 @@ def page(
     """Write the whole page; it depends on nothing but the arguments."""
     word, _, rest = verdict(report, analysis).partition(": ")
     worst = worst_first(report.findings)
-    notes = [*doubts(report, analysis), *(promise.lines() if promise is not None else ())]
+    notes = [("promise", line) for line in (promise.lines() if promise is not None else ())]
+    notes += [("note", line) for line in doubts(report, analysis)]
+    clean = word == "OK" and not (report.hidden or report.suppressed)
     write(
         "analysis.html.jinja",
         stream,
         command="analyze",
         inputs=inputs,
         made=made,
-        about=list(_about(analysis, made, notes)),
-        steps=_steps_to_do(worst, analysis, inputs),
-        nothing="Nothing needs repair in what was read." if word == "OK" else "",
+        about=[*_about(analysis, made), *notes],
+        steps=_repairs(worst),
+        then=list(_unknowns(analysis, inputs)),
+        nothing="Nothing needs repair in what was read." if clean else "",
         unreadable=analysis.unreadable,
         word=word,
         style=_STYLES.get(word, "good"),
@@ -92,37 +95,42 @@ def page(
         curve=_curve(analysis),
         forecast=forecast(analysis),
         bars=analysis.completions[:MAX_ROWS],
-        completions=table(
+        latencies=_latencies(analysis),
+        asides=list(asides(analysis)),
+        lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
+        more_lives=len(analysis.lives[MAX_ROWS:]),
+        **_tables(analysis),
+    )
+
+
+def _tables(analysis: Analysis) -> dict[str, Table]:
+    return {
+        "completions": table(
             "Completions per delivery",
             completion_rows(analysis, MAX_ROWS),
             numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
             total=len(analysis.completions),
         ),
-        latencies=_latencies(analysis),
-        trees=table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
-        asides=list(asides(analysis)),
-        lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
-        more_lives=len(analysis.lives[MAX_ROWS:]),
-        ackers=table(
+        "trees": table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
+        "ackers": table(
             "Ackers",
             acker_rows(analysis, MAX_ROWS),
             numbers={"roots", "share", "messages", "at most", "left"},
             total=len(analysis.ackers),
         ),
-        books=books(analysis),
-        quarantine=table(
+        "quarantine": table(
             "Quarantine",
             quarantine_rows(analysis, MAX_ROWS),
             numbers={"rows"},
             total=len(analysis.quarantine),
         ),
-    )
+    }
 
 
 # ---- what, when, and what to do first ----
 
 
-def _about(analysis: Analysis, made: datetime, notes: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _about(analysis: Analysis, made: datetime) -> Iterator[tuple[str, str]]:
     times = when(analysis)
     if times and not analysis.logged:
         age = made.timestamp() - analysis.end_ms / 1000
@@ -131,8 +139,6 @@ def _about(analysis: Analysis, made: datetime, notes: Sequence[str]) -> Iterator
     yield "rows", books(analysis)
     if analysis.roots:
         yield "acker", f"judged as {analysis.acker} would have acked"
-    for note in notes:
-        yield "note", note
 
 
 def _age(seconds: float) -> str:
@@ -142,8 +148,8 @@ def _age(seconds: float) -> str:
     return counted(int(seconds), "second")
 
 
-def _steps_to_do(worst: Sequence[Finding], analysis: Analysis, inputs: Sequence[str]) -> list[Step]:
-    """Return what to do, in order: the findings, the worst first, then what keeps the verdict open."""
+def _repairs(worst: Sequence[Finding]) -> list[Step]:
+    """Return what to do about the findings, in their order."""
     codes = {finding.code for finding in worst}
     shown_elsewhere = {PENDING_GROWTH} if len(codes) > 1 else set()  # its help names the other findings
     steps: dict[tuple[str, str], Step] = {}
@@ -161,23 +167,18 @@ def _steps_to_do(worst: Sequence[Finding], analysis: Analysis, inputs: Sequence[
             target=f"finding-{number}" if number < _MAX_FINDINGS else "",
         )
         steps.setdefault((step.action, step.place), step)
-    return [*steps.values(), *_steps_to_know_more(analysis, inputs)]
+    return list(steps.values())
 
 
-def _steps_to_know_more(analysis: Analysis, inputs: Sequence[str]) -> Iterator[Step]:
+def _unknowns(analysis: Analysis, inputs: Sequence[str]) -> Iterator[Step]:
+    """Yield what to do about that which keeps the verdict open."""
     if analysis.deaths:
         times = sum(each.times for each in analysis.deaths)
+        plain = not any(char in name for name in inputs for char in "*?[]{}:")  # no pattern, no address
         yield Step(
-            action="look at why workers died",
-            why=f"{counted(times, 'death')} in these logs",
-            command=f"ackdoctor diagnose {' '.join(map(quote, inputs))}",
-        )
-    if analysis.unreadable:
-        yield Step(
-            action="make the input readable and analyze it again",
-            place=analysis.unreadable[0].path,
-            why=analysis.unreadable[0].reason,
-            target="unreadable",
+            action="look at why workers died: run `ackdoctor diagnose` on these logs",
+            why=counted(times, "death"),
+            command=f"ackdoctor diagnose {' '.join(map(quote, inputs))}" if plain else "",
         )
     if analysis.missing:
         yield Step(

@@ -22,6 +22,7 @@ from ackdoctor.rulebook.glossary import glossary
 MAX_ROWS = 100  # of a table, or of a list
 _MAX_INPUTS = 5
 _MAX_STEPS = 7  # of the box: a list that is read
+_LONG_WORD = re.compile(r"(\S{200})\S{40,}(\S{60})")
 _CREDENTIALS = re.compile(r"(?<=://)[^/@\s]*@")
 
 
@@ -128,14 +129,21 @@ def write(
     made: datetime,
     about: Sequence[tuple[str, str]],
     steps: Sequence[Step],
+    then: Sequence[Step] = (),
     nothing: str,
     unreadable: Sequence[Unreadable],
     **parts: object,
 ) -> None:
     """Render a page; `about` are the rows of its head besides the inputs and the time when it was made.
 
+    `steps` repair what is wrong, `then` are those that are never cut: they tell what the page cannot know.
     `nothing` is the sentence in place of the steps if there are none, '' if it would be untrue.
     """
+    if unreadable:
+        first = unreadable[0]
+        again = "make the input readable and run the command again"
+        then = [Step(again, first.path, first.reason, target="unreadable"), *then]
+    room = max(0, _MAX_STEPS - len(then))
     names = [_CREDENTIALS.sub("", name) for name in inputs]
     head = [
         ("inputs", _list(names[:_MAX_INPUTS], len(names))),
@@ -149,9 +157,9 @@ def write(
             command=command,
             subject=_list(names[:1], len(names)),
             head=head,
-            steps=steps[:_MAX_STEPS],
+            steps=[*steps[:room], *then],
             nothing=nothing,
-            more_steps=len(steps[_MAX_STEPS:]),
+            more_steps=len(steps[room:]),
             unreadable=unreadable[:MAX_ROWS],
             more_unreadable=len(unreadable[MAX_ROWS:]),
             words=Words(),
@@ -187,5 +195,7 @@ def _environment() -> Environment:
 
 
 def _visible(value: object) -> object:
-    """Replace control characters, and characters that turn the direction of reading, in text from an input."""
-    return printable(value) if isinstance(value, str) and not hasattr(value, "__html__") else value
+    """Replace what turns the direction of reading, and the middle of endless words, in text from an input."""
+    if not isinstance(value, str) or hasattr(value, "__html__"):
+        return value
+    return _LONG_WORD.sub(r"\1 … \2", printable(value))

@@ -5,17 +5,14 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from ackdoctor import __version__
-from ackdoctor.acker.versions import NEWEST
-from ackdoctor.lab.study import Experiment, Outcome, Result, Row, Size
+from ackdoctor.lab.study import Experiment, Outcome, Result, Row, Setting
 from ackdoctor.reporters import Context, counted, wrapped
 from ackdoctor.reporters.tables import block
 
 _NUMBERS = ("published", "law", "simulator", "lost")
 
 
-def screen(
-    results: Sequence[Result], size: Size, seed: int, stream: TextIO, context: Context, width: int
-) -> None:
+def screen(results: Sequence[Result], setting: Setting, stream: TextIO, context: Context, width: int) -> None:
     """Write a table for each experiment, with its law, and the verdict."""
 
     def write(line: str) -> None:
@@ -23,8 +20,8 @@ def screen(
 
     palette = context.palette
     setup = (
-        f"{NEWEST.name}, seed {seed}, P = max spout pending = {size.pending:,},"
-        f" rate = {size.rate:,g} tuples per second"
+        f"{setting.profile.name}, seed {setting.seed}, P = max spout pending = {setting.pending:,},"
+        f" rate = {setting.rate:,g} tuples per second"
     )
     write(setup)
     for result in results:
@@ -72,15 +69,15 @@ def _bounds(outcome: Outcome) -> str:
     return f"{outcome.least:,}..{outcome.most:,}"
 
 
-def document(results: Sequence[Result], size: Size, seed: int, stream: TextIO) -> None:
+def document(results: Sequence[Result], setting: Setting, stream: TextIO) -> None:
     """Write the results as JSON."""
     value = {
         "version": __version__,
-        "profile": NEWEST.name,
-        "seed": seed,
-        "scale": size.scale,
-        "max_spout_pending": size.pending,
-        "rate": size.rate,
+        "profile": setting.profile.name,
+        "seed": setting.seed,
+        "scale": setting.scale,
+        "max_spout_pending": setting.pending,
+        "rate": setting.rate,
         "experiments": [_experiment(result) for result in results],
         "broken": [name for result in results for name in result.broken],
     }

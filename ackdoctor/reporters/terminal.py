@@ -376,6 +376,8 @@ def _lines(finding: Finding, context: Context) -> list[_Line]:
 def _steps(path: Sequence[PathStep], glyphs: Glyphs) -> list[tuple[_Place | None, _Note | None]]:
     """Return the notes of a path with their places; the middle of a long path is one note without a place."""
     steps: list[tuple[_Place | None, _Note | None]] = []
+    if len(path) == 1 and not (path[0].note or path[0].state):  # only a place, as of a setting
+        return [(_Place(path[0].site.path, path[0].site.span.line), None)]
     for n, step in enumerate(path):
         # the tuple's state is shown where it changes, and at the end
         unchanged = 0 < n < len(path) - 1 and step.state == path[n - 1].state

@@ -1,7 +1,9 @@
 """The HTML page of `ackdoctor topology`.  The drawing is the terminal's layout as SVG."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from operator import itemgetter
 from typing import TextIO
 
 from ackdoctor.model.finding import Confidence, Finding, Report
@@ -52,12 +54,14 @@ def page(report: Report, stream: TextIO, *, inputs: Sequence[str], made: datetim
     """Write the whole page; it depends on nothing but the arguments."""
     advice = _Advice(report.findings)
     steps: dict[tuple[str, str], Step] = {}
-    numbered = list(enumerate(report.topologies[:MAX_ROWS]))
-    for number, judged in sorted(numbered, key=lambda item: _weakness(item[1])):
+    weakest = sorted(enumerate(report.topologies), key=lambda item: _weakness(item[1]))[:MAX_ROWS]
+    for number, judged in weakest:
         for step in _steps(judged, f"t{number}", advice):
             steps.setdefault((step.action, step.place), step)
-    topologies = [_topology(judged, number, advice) for number, judged in numbered]
-    only = topologies[0]["name"] if len(topologies) == 1 else counted(len(report.topologies), "topology")
+    topologies = [_topology(judged, number, advice) for number, judged in sorted(weakest, key=itemgetter(0))]
+    words = Counter(judged.verdict.word.replace("-", " ") for judged in report.topologies)
+    open_ends = report.unreadable or any(judged.topology.gaps for judged in report.topologies)
+    total = counted(len(report.topologies), "topology")
     write(
         "topology.html.jinja",
         stream,
@@ -66,12 +70,17 @@ def page(report: Report, stream: TextIO, *, inputs: Sequence[str], made: datetim
         made=made,
         about=[("files", f"{counted(len(report.files), 'file')}, as they were when this page was made")],
         steps=list(steps.values()),
-        nothing="" if report.unreadable else "Nothing in these files weakens the guarantee.",
+        nothing="" if open_ends else "Nothing in these files weakens the guarantee.",
         unreadable=report.unreadable,
-        only=only,
+        summary=f"{total}: {', '.join(f'{count:,} {word}' for word, count in sorted(words.items()))}",
+        weak=any(not _good(judged) for judged in report.topologies),
         topologies=topologies,
         more_topologies=len(report.topologies) - len(topologies),
     )
+
+
+def _good(judged: Judged) -> bool:
+    return judged.verdict.word in {Word.AT_LEAST_ONCE.value, Word.EXACTLY_ONCE.value}
 
 
 def _weakness(judged: Judged) -> tuple[int, int]:
@@ -146,11 +155,10 @@ def _topology(judged: Judged, number: int, advice: _Advice) -> dict[str, object]
     wide = arrange(judged, _WIDE)
     narrow = next((layout for width in _NARROW if (layout := arrange(judged, width))), wide)
     gaps = list(dict.fromkeys((*verdict.gaps, *topology.gaps)))
-    good = verdict.lower is verdict.upper and verdict.lower is not Word.AT_MOST_ONCE
     return {
         "key": f"t{number}",
         "name": topology.name,
-        "style": "good" if good else "warn",
+        "style": "good" if _good(judged) else "warn",
         "guarantee": guarantee(verdict),
         "sentences": sentences(judged)[1:],
         "about": list(filter(None, dict.fromkeys((topology.kind, topology.framework, str(topology.place))))),

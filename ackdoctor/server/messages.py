@@ -42,7 +42,6 @@ def diagnostic(finding: Finding, text_of: TextOf) -> types.Diagnostic:
             for step in steps
         ]
         or None,
-        data={"fingerprint": finding.fingerprint},
     )
 
 

@@ -127,8 +127,8 @@ class Server(LanguageServer):
         if not path or not is_linted(path):
             return
         view = self.views.of(path)
-        if not view.version:  # files outside of the editor's directories
-            view.folder.configure(self.options)
+        if path not in self.views.texts:
+            view.folder.configure(self.options)  # clients without a watch on files say nothing of a new one
             self.show_fault(view)
         self.views.texts[path] = encoded(text, path)
         view.version += 1

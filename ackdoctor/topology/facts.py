@@ -48,6 +48,7 @@ from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
 from ackdoctor.topology.early_acks import stored_data
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
+from ackdoctor.topology.unawaited import unawaited
 
 _INPUTS = (EntryKind.DATA, EntryKind.BATCH)
 _STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:Bolt|Spout)")
@@ -83,6 +84,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         )
         if not facts.stateful:
             facts.acks_early, facts.keeps = stored_data(context)
+        facts.faults += tuple(unawaited(context))
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known

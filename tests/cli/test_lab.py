@@ -53,11 +53,16 @@ def test_json_has_every_field(shell, tmp_path):
     }
 
 
+def test_a_version_can_be_chosen(shell):
+    code, out, _ = shell("lab", "study", "--scale", "0.01", "--only", "acker-2", "--acker-version", "1.1.0")
+    assert (code, out.partition(",")[0]) == (0, "storm-1.1.0")
+
+
 def test_a_law_that_does_not_hold_exits_with_1(shell, monkeypatch):
     experiment = study.EXPERIMENTS[2]
 
-    def simulate(size, seed):
-        outcome = experiment.rows[0].simulate(size, seed)
+    def simulate(setting):
+        outcome = experiment.rows[0].simulate(setting)
         return dataclasses.replace(outcome, most=19, violations=["1 number is lost"])
 
     rows = [dataclasses.replace(experiment.rows[0], simulate=simulate)]
@@ -72,6 +77,10 @@ def test_a_law_that_does_not_hold_exits_with_1(shell, monkeypatch):
     ("arguments", "error"),
     [
         (("--only", "akcer"), "ackdoctor: --only: no row is called `akcer`; did you mean `acker`?\n"),
+        (
+            ("--acker-version", "heron"),
+            "ackdoctor: --acker-version: Heron has neither ackers nor Trident, which the study kills\n",
+        ),
         (("--scale", "nan"), "ackdoctor: --scale: nan is not a factor\n"),
         (
             ("--output-format", "html"),

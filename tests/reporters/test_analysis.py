@@ -358,8 +358,8 @@ def test_what_keeps_a_verdict_open_is_a_step():
         missing=("7",),
     )
     assert [action for action, _ in steps(html(Report(), open_ends))] == [
-        "look at why workers died",
-        "make the input readable and analyze it again",
+        "make the input readable and run the command again",
+        "look at why workers died: run ackdoctor diagnose on these logs",
         "add the logs of all workers and analyze them together",
         "look at the rows in quarantine",
     ]

@@ -166,8 +166,17 @@ def test_ten_thousand_rows_are_cut_with_a_line_that_says_so(kind):
 
 
 @pytest.mark.parametrize("kind", PAGES)
-def test_a_long_name_stays_in_the_page(kind):
-    Page(PAGES[kind](LONG))
+def test_an_endless_word_is_cut_in_its_middle_and_a_drawing_is_not(kind):
+    page = Page(PAGES[kind](LONG))
+    assert not re.search(r"[A-Za-z]{400}", page.all("body")[0].text)
+    assert "…" in page.all("body")[0].text
+    assert not any("…" in path for path in page.values("d"))
+
+
+def test_an_input_that_could_not_be_read_is_a_step_that_many_findings_do_not_push_out():
+    box = analysis_page("x", MANY).partition('id="do"')[2].partition("</section>")[0]
+    assert box.count("<li>") <= 7
+    assert "make the input readable" in box
 
 
 def test_a_table_has_no_empty_column_and_counts_what_it_leaves_out():
@@ -208,9 +217,39 @@ def test_every_explained_word_has_its_explanation_on_the_page(page):
     }
 
 
-def test_the_page_styles_are_for_light_and_dark():
-    css = (Path(topology_html.__file__).parent / "page.css").read_text(encoding="utf-8")
-    names = [set(re.findall(r"(--[a-z-]+):", part)) for part in css.split("prefers-color-scheme: dark")[:2]]
-    assert names[0] == set(
-        re.findall(r"(--[a-z-]+):", css.split("prefers-color-scheme: dark")[1].split("* {")[0])
+# ---- colours ----
+
+CSS = (Path(topology_html.__file__).parent / "page.css").read_text(encoding="utf-8")
+LIGHT, DARK = (
+    dict(re.findall(r"--([a-z-]+): (#[0-9a-f]{6})[;\s]", part))
+    for part in CSS.split("* { box-sizing")[0].split("prefers-color-scheme: dark")
+)
+PAIRS = [
+    *((text, ground) for text in ("ink", "soft", "blue", "bad") for ground in ("paper", "card")),
+    ("ink", "bad-soft"),
+    ("ink", "warn-soft"),
+    ("ink", "good-soft"),
+    ("ink", "track"),
+    ("bad", "bad-soft"),
+    ("warn", "warn-soft"),
+]
+
+
+def luminance(colour: str) -> float:
+    """Return the relative luminance of WCAG 2."""
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    red, green, blue = (
+        part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts
     )
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+@pytest.mark.parametrize("colours", [LIGHT, DARK], ids=["light", "dark"])
+@pytest.mark.parametrize(("text", "ground"), PAIRS)
+def test_text_has_enough_contrast(colours, text, ground):
+    low, high = sorted(luminance(colours[name]) for name in (text, ground))
+    assert (high + 0.05) / (low + 0.05) >= 4.5
+
+
+def test_light_and_dark_have_the_same_colours():
+    assert LIGHT.keys() == DARK.keys()

@@ -216,3 +216,10 @@ def test_github_commands_are_escaped():
         "::warning file=a%2Cb%3Ac%25.py,line=1,col=1,endColumn=2,title=ACK901 unused-ignore"
         "::50%25%0Amore: yes, it is\n"
     )
+
+
+def test_a_path_of_one_bare_place_has_no_note():
+    bare = replace(MISSING, evidence=PathWitness(steps=(step(MISSING.site, ""),)))
+    lines = rendered("full", Report(findings=(bare,))).splitlines()
+    assert "   12 | return" in lines
+    assert not any("╶" in line for line in lines)

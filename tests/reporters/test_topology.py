@@ -518,6 +518,16 @@ def test_the_first_step_repairs_what_decides_the_weakest_topology():
     assert lines[4] == "ack each tuple after its effect src/count.py:51"
 
 
+def test_of_many_topologies_the_weakest_are_shown():
+    strong = [words(verdict(Word.AT_LEAST_ONCE), name=f"strong-{n}") for n in range(120)]
+    text = html(*strong, words(name="weak"))
+    assert "<h2>weak</h2>" in text
+    assert "<h2>strong-98</h2>" in text
+    assert "<h2>strong-99</h2>" not in text
+    assert "<title>121 topologies: 120 at least once, 1 at most once: ackdoctor topology src</title>" in text
+    assert "and 21 more; --output-format json has all" in text
+
+
 def test_an_undecided_line_comes_before_what_only_may_weaken():
     open_ends = verdict(
         Word.AT_MOST_ONCE, Word.AT_LEAST_ONCE, gaps=[FROM_ARGUMENTS], reasons=[replace(NO_IDS, sure=False)]
@@ -530,3 +540,5 @@ def test_a_topology_without_a_fault_has_nothing_to_do():
     plain = replace(words(verdict(Word.AT_LEAST_ONCE)), defects=())
     assert "Nothing in these files weakens the guarantee." in html(plain)
     assert "Nothing in these files" not in html(words())
+    open_end = replace(plain, topology=replace(plain.topology, gaps=(FROM_ARGUMENTS,)))
+    assert "Nothing in these files" not in html(open_end)

@@ -10,7 +10,7 @@ from pygls.uris import from_fs_path
 from pytest_lsp import LanguageClient
 
 COMMAND = [sys.executable, "-m", "ackdoctor", "server"]
-_WAIT_S = 30
+_WAIT_S = 10
 
 BOLT = """\
 from streamparse import Bolt
@@ -27,6 +27,7 @@ class CountBolt(Bolt):
         self.emit([tup.values[0]], anchors=[tup])
         self.ack(tup)
 """
+FIXED = BOLT.replace("            return\n", "            return self.ack(tup)\n")
 
 
 def uri(path: Path) -> str:
@@ -98,12 +99,23 @@ class Editor:
         await self.until(lambda: self.codes(name) == list(codes))
         return self.client.diagnostics[self.uri(name)]
 
+    async def any_diagnostics(self, name: str) -> Sequence[types.Diagnostic]:
+        """Wait for diagnostics of a file, and return them."""
+        await self.until(lambda: self.codes(name))
+        return self.client.diagnostics[self.uri(name)]
+
+    def set_options(self, options: object) -> None:
+        settings = {"ackdoctor": options}
+        self.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+
     def codes(self, name: str) -> list[str] | None:
         found = self.client.diagnostics.get(self.uri(name))
         return None if found is None else [str(each.code) for each in found]
 
-    async def actions(self, name: str, line: int, *only: str, column: int = 10) -> Sequence[types.CodeAction]:
-        here = types.Position(line - 1, column)
+    async def actions_for(self, name: str, found: types.Diagnostic) -> Sequence[types.CodeAction]:
+        return await self.actions(name, found.range.start)
+
+    async def actions(self, name: str, here: types.Position, *only: str) -> Sequence[types.CodeAction]:
         context = types.CodeActionContext([], [*only] or None)
         params = types.CodeActionParams(self._document(name), types.Range(here, here), context)
         found = await self.client.text_document_code_action_async(params)
@@ -122,27 +134,17 @@ def _language(name: str) -> str:
 def applied(text: str, action: types.CodeAction) -> str:
     """Return a text with the edits of an action, whose positions count UTF-16 units."""
     assert action.edit is not None
-    edits = [edit for group in (action.edit.changes or {}).values() for edit in group] + [
-        edit
-        for change in action.edit.document_changes or ()
-        if isinstance(change, types.TextDocumentEdit)
-        for edit in change.edits
-        if isinstance(edit, types.TextEdit)
-    ]
+    edits = [edit for group in (action.edit.changes or {}).values() for edit in group]
+    for change in action.edit.document_changes or ():
+        if isinstance(change, types.TextDocumentEdit):
+            edits += (edit for edit in change.edits if isinstance(edit, types.TextEdit))
     units = text.encode("utf-16-le")
-    starts = [0]
-    for line in text.replace("\r\n", "\n\n").split("\n"):
-        starts.append(starts[-1] + len(line.encode("utf-16-le")) + 2)
-
-    for edit in sorted(
-        edits, key=lambda each: (each.range.start.line, each.range.start.character), reverse=True
-    ):
+    for edit in sorted(edits, key=lambda each: _offset(text, each.range.start), reverse=True):
         start, end = (_offset(text, place) for place in (edit.range.start, edit.range.end))
         units = units[:start] + edit.new_text.encode("utf-16-le") + units[end:]
     return units.decode("utf-16-le")
 
 
 def _offset(text: str, place: types.Position) -> int:
-    lines = text.split("\n")
-    before = "".join(f"{line}\n" for line in lines[: place.line])
+    before = "".join(f"{line}\n" for line in text.split("\n")[: place.line])
     return len(before.encode("utf-16-le")) + 2 * place.character
