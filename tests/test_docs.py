@@ -134,7 +134,10 @@ def options() -> Iterator[tuple[str, typer.core.TyperOption]]:
         for leaf in leaves:
             for parameter in leaf.params:
                 if isinstance(parameter, typer.core.TyperOption):
-                    yield from ((f"{name} {leaf.name} {word}", parameter) for word in parameter.opts)
+                    yield from (
+                        (f"{name} {leaf.name} {word}", parameter)
+                        for word in (*parameter.opts, *parameter.secondary_opts)
+                    )
 
 
 def test_every_option_has_a_help_text():
