@@ -31,7 +31,9 @@ PAGES = [*sorted(ROOT.glob("*.md")), *DOCS, ROOT / "rules" / "README.md", ROOT /
 PAGES += sorted((ROOT / "fixtures").rglob("README.md"))
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
 PROMPT = "$ "
-OF_OTHER_TOOLS = set("--golden --no-header --junit-xml --basetemp --timestamps --since --histo".split())
+OF_OTHER_TOOLS = set(
+    "--golden --no-header --junit-xml --basetemp --timestamps --since --histo --rm --tag --volume".split()
+)
 
 
 @pytest.fixture
@@ -132,7 +134,10 @@ def options() -> Iterator[tuple[str, typer.core.TyperOption]]:
         for leaf in leaves:
             for parameter in leaf.params:
                 if isinstance(parameter, typer.core.TyperOption):
-                    yield from ((f"{name} {leaf.name} {word}", parameter) for word in parameter.opts)
+                    yield from (
+                        (f"{name} {leaf.name} {word}", parameter)
+                        for word in (*parameter.opts, *parameter.secondary_opts)
+                    )
 
 
 def test_every_option_has_a_help_text():
@@ -160,7 +165,7 @@ def test_the_docs_name_every_format():
 
 
 def test_the_docs_name_every_field_of_a_finding(shell):
-    document = json.loads(shell("lint", "--output-format", "json").out)
+    document = json.loads(shell("lint", "--output-format", "json", "fixtures/topologies/streamparse").out)
     finding = document["findings"][0]
     fields = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
     assert sorted(quoted_names(fields, "field")) == sorted(finding)

@@ -327,7 +327,10 @@ def _confirmed(count: int) -> bool:
     """Ask on a terminal; elsewhere the answer is no."""
     if not (sys.stdin.isatty() and sys.stdout.isatty() and sys.stderr.isatty()):
         return False
-    return typer.confirm(f"Write {counted(count, 'file')}?", err=True)
+    try:
+        return typer.confirm(f"Write {counted(count, 'file')}?", err=True)
+    except typer.Abort:
+        raise KeyboardInterrupt from None
 
 
 def _write(root: Path, files: Iterable[Proposal]) -> None:

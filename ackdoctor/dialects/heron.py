@@ -97,7 +97,7 @@ _PYTHON = {  # no STREAM: a topology may add streams (optional_outputs)
 }
 _OPAQUE = cost("the serializer raises and the instance stops", Price.EXIT)
 
-_INIT = (Entry("initialize", EntryKind.INIT, subject=None, params=("config", "context")),)
+_INIT = plain_entries(EntryKind.INIT, "initialize")
 _STATE = plain_entries(EntryKind.LIFE, "init_state", "pre_save")
 
 _BOLT = Role(

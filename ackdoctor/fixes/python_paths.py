@@ -105,7 +105,7 @@ def complete_branch(finding: Finding, document: Document) -> Fix | None:
     taken = next((block for block in blocks if _passes(finding, document, block)), None)
     if taken is not None:
         edits = statement.at_end(taken, "ack")
-    elif len(blocks) == 1:
+    elif len(blocks) == 1 and falls_through(document, blocks[0]):
         edits = statement.as_else(node)
     else:
         edits = None

@@ -198,7 +198,8 @@ class Cluster:
         """Kill the workers of a component, or of one of its tasks; they restart after `down` seconds.
 
         Their queues and their state are lost.  Messages that they sent still arrive; those to them are dropped until
-        the restart.  `down` is `restart_s` by default.  Killing a worker that is down has no effect.
+        the restart.  `down` is `restart_s` by default.  Killing a worker that is down has no effect.  A component
+        that is running kills itself with WorkerDiedError, not with this method.
         """
         for thread in self._of(component):
             if task is None or task in thread.tasks:
@@ -334,7 +335,7 @@ class Cluster:
                 reason=reason,
                 lost=thread.inbox.clear(),
                 in_hand=int(at_work and isinstance(thread, BoltThread)),
-                pending=thread.stop(),
+                pending=thread.stop() if self._opened else 0,
                 unsent=unsent if thread is worker[0] else 0,
             )
             deaths.append(death)
@@ -353,7 +354,8 @@ class Cluster:
             if thread.inbox.death is not None:
                 thread.inbox.death.until_ms = self.clock.now_ms()
             thread.down, thread.inbox.death = False, None
-            thread.start()
+            if self._opened:
+                thread.start()
             if isinstance(thread, SpoutThread) and self._active:
                 thread.activate()
 

@@ -73,7 +73,7 @@ class Executor(ABC):
 
     @abstractmethod
     def stop(self) -> int:
-        """Forget everything, as the death of the worker does; return the size of the pending map."""
+        """End the components, as the death of the worker does; return the size of the pending map, which is lost."""
 
 
 class AckerThread(Executor):
@@ -88,7 +88,7 @@ class AckerThread(Executor):
         self.acker = self._make()
 
     def stop(self) -> int:
-        """Drop the acker's entries; return their number."""
+        """Return the number of entries, which are lost: `start` creates an empty acker."""
         return len(self.acker)
 
     def begin(self) -> Iterator[float]:

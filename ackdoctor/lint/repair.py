@@ -187,7 +187,12 @@ class Repairs:
                 self.refused[path] = error.strerror or str(error)
         found = None
         if data is not None:
-            found = open_document(data, "text" if is_text(path) else language_of(path).name)
+            language = "text" if is_text(path) else language_of(path).name
+            found = open_document(data, language)
+            if found is None:
+                self.refused[path] = "its bytes are not those of its encoding"
+            elif found.root is None and language != "text":
+                self.refused[path] = "it has a syntax error"
         self._documents[path] = found
         return found
 

@@ -74,6 +74,7 @@ _COMMITS = frozenset({"commit"})
 _SENDS = frozenset(
     "execute executeBatch executemany flush sync syncAndReturnAll flushCommits sendBatch".split()
 )
+_SYNCS = frozenset({"hsync", "hflush"})  # of a file of HDFS, whose client keeps what was written before
 _CLOCKS = frozenset("time monotonic now utcnow perf_counter currentTimeMillis nanoTime".split())
 _SYSTEM = frozenset({"__system", "__tick", "SYSTEM_TICK_STREAM_ID", "SYSTEM_COMPONENT_ID"})
 _DEPTH = 3  # calls followed from a function
@@ -363,7 +364,12 @@ class _Object:
         closed = [(index, EdgeKind.RAISE) for index in range(len(handler.cfg.steps))]
         closed += [(index, kind) for index in self._certain(handler, here) for kind in EdgeKind]
         skipped = EXIT in reachable(handler, [ENTRY], closed)
-        return skipped and any(self._is_awaited(*site) for site in here)
+        return skipped and any(self._is_awaited(*site) or self._is_sync(*site) for site in here)
+
+    @staticmethod
+    def _is_sync(function: Function, index: int) -> bool:
+        op = function.cfg.steps[index].op
+        return isinstance(op, Call) and last_name(op.func) in _SYNCS
 
     def _conditions(self, function: Function, index: int, depth: int = 0) -> Iterator[Expr]:
         """Yield the conditions that decide whether a step runs, also those around the calls of its function."""
@@ -460,7 +466,7 @@ def _asks_time(condition: Expr) -> bool:
 def _makes_client_send(use: Use) -> bool:
     """Whether a use makes a client send what it has: `pipe.execute()`, `conn.commit()`."""
     op = use.step.op
-    return isinstance(op, Call) and not op.args and use.how in _SENDS | _COMMITS
+    return isinstance(op, Call) and (use.how in _SYNCS or (not op.args and use.how in _SENDS | _COMMITS))
 
 
 def _returned_field(methods: Sequence[Function]) -> str:

@@ -16,6 +16,7 @@ from tests.rule_cases import cases_by_code, findings_of
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the cases: threads that raise, deprecated names
 
 DIALECTS = ("heronpy", "pystorm", "streamparse")
+MANY = 60  # cases of a rule that are too many for every run
 NOT_RUN = {
     "ACK206": "its cases write to standard output in many ways",
     "ACK305": "its cases do not end",
@@ -61,7 +62,14 @@ def ledger() -> Iterator[Ledger]:
     installation.undo()
 
 
-@pytest.mark.parametrize("code", [code for code, cases in CASES.items() if cases])
+@pytest.mark.parametrize(
+    "code",
+    [
+        pytest.param(code, marks=pytest.mark.minutes if len(cases) > MANY else ())
+        for code, cases in CASES.items()
+        if cases
+    ],
+)
 def test_lint_reports_each_breach_that_a_run_shows(code, ledger, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     not_reported, skipped = [], []

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+import typer
 import yaml
 
 from ackdoctor import __version__
@@ -119,6 +120,21 @@ def test_a_file_created_meanwhile_is_not_overwritten(shell, project, monkeypatch
     assert "ackdoctor.toml: the file has been created meanwhile; run the command again" in outcome.err
     assert not Path("ackdoctor-baseline.json").exists()
     assert Path("ackdoctor.toml").read_text() == "ignore = []\n"
+
+
+@pytest.mark.parametrize(("answer", "code", "written"), [("n", 0, False), ("y", 0, True), ("", 130, False)])
+def test_a_terminal_is_asked(answer, code, written, shell, project, monkeypatch):
+    def ask(*_: object, **_options: object) -> bool:
+        if not answer:
+            raise typer.Abort
+        return answer == "y"
+
+    for stream in ("stdin", "stdout", "stderr"):
+        monkeypatch.setattr(f"sys.{stream}.isatty", lambda: True, raising=False)
+    monkeypatch.setattr("ackdoctor.cli.init.typer.confirm", ask)
+    outcome = shell("init", "--ci", "none")
+    assert (outcome.code, Path("ackdoctor.toml").exists()) == (code, written)
+    assert "internal error" not in outcome.err
 
 
 def test_a_directory_that_leads_out_of_the_project_is_not_written(shell, project, tmp_path_factory):

@@ -9,8 +9,8 @@ from tests.cli.running import Shell
 
 ROOT = Path(__file__).parent.parent.parent
 COMMANDS = [
-    "lint fixtures/topologies",
-    "lint --statistics fixtures/topologies",
+    "lint fixtures/topologies/streamparse",
+    "lint --statistics fixtures/topologies/storm_java",
     "rules",
     "explain ACK101",
     "explain ACK302",

@@ -1,15 +1,17 @@
 """Projects on disk, and what the fixes make of them."""
 
 from collections.abc import Mapping
+from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 
 from ackdoctor.config import Settings
 from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
-from ackdoctor.model.finding import Report
+from ackdoctor.model.finding import Report, Severity
+from tests.advice.component_runs import run_components
 
-__all__ = ["prepare", "repaired"]
+__all__ = ["diff_of", "prepare", "repaired", "run_fixed"]
 
 
 def prepare(
@@ -39,3 +41,25 @@ def repaired(
     left = repairs.fix(report, unsafe=unsafe)
     repairs.write()
     return dict(repairs.after), left
+
+
+def diff_of(before: str, after: str) -> list[str]:
+    """Return the lines that a fix removes and adds, with their signs."""
+    lines = unified_diff(before.splitlines(), after.splitlines(), lineterm="", n=0)
+    return [line for line in lines if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+
+
+def run_fixed(folder: Path, dialect: str, before: str) -> list[str]:
+    """Fix a Python component with all fixes, run it with good and bad records, and return the changed lines.
+
+    The fixed component has no warning or error, costs nothing on the bench, and is not fixed again.
+    """
+    project = folder / "project"
+    edited, left = repaired(project, {"case.py": before}, unsafe=True)
+    after = edited["case.py"].decode() if edited else before
+    reported = [each for each in left.findings if each.severity > Severity.INFO]
+    assert [f"{each.site.span.line} {each.code}" for each in reported] == []
+    assert repaired(project, {}, unsafe=True)[0] == {}
+    result = run_components(dialect, {"case.py": after}, folder / "run")
+    assert (result.costs, result.reason) == ({}, "")
+    return diff_of(before, after)

@@ -1,10 +1,11 @@
 """All bytes outside of the edits stay: line ends, tabs, encodings, byte order marks, comments."""
 
 import codecs
+from errno import ENOSPC
 
 import pytest
 
-from tests.fixes.repairing import repaired
+from tests.fixes.repairing import prepare, repaired
 
 BOLT = """from streamparse import Bolt
 
@@ -77,3 +78,44 @@ def test_only_the_edits_change_in_java(change, tmp_path) -> None:
     fixed = JAVA.replace("collector.fail(input);", "{ collector.fail(input); return; }")
     fixed = fixed.replace('"words", new', '"words", input, new')
     assert repaired(tmp_path, {"SplitBolt.java": change(JAVA)})[0] == {"SplitBolt.java": change(fixed)}
+
+
+def test_a_file_that_this_python_cannot_parse_is_left_alone_with_a_sentence(tmp_path, monkeypatch) -> None:
+    repairs, report = prepare(tmp_path, {"a.py": BOLT})
+    monkeypatch.setattr("ackdoctor.fixes.python_tree.tree", lambda _: None)  # syntax that only libcst knows
+    repairs.fix(report, unsafe=True)
+    assert (repairs.after, repairs.refused) == ({}, {"a.py": "it has a syntax error"})
+
+
+TWO = """from streamparse import Bolt
+
+
+class Enrich(Bolt):
+    auto_ack = False
+
+    def process(self, tup):
+        self.ack(tup)
+        self.emit([tup.values[0]], anchors=tup)
+        self.ack(tup)
+"""
+
+
+def test_fixes_at_one_place_are_applied_one_after_the_other(tmp_path) -> None:
+    edited, left = repaired(tmp_path, {"a.py": TWO}, unsafe=True)
+    assert left.findings == ()
+    assert edited["a.py"].decode() == TWO.replace("anchors=tup", "anchors=[tup]").replace(
+        "        self.ack(tup)\n", "", 1
+    )
+
+
+def test_a_write_that_fails_leaves_the_file_whole(tmp_path, monkeypatch) -> None:
+    repairs, report = prepare(tmp_path, {"a.py": TWO})
+    repairs.fix(report, unsafe=True)
+
+    def full(*_: object) -> None:
+        raise OSError(ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.replace", full)
+    assert not repairs.write()
+    assert repairs.refused == {"a.py": "No space left on device"}
+    assert [(each.name, each.read_text()) for each in tmp_path.iterdir()] == [("a.py", TWO)]

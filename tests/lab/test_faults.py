@@ -102,6 +102,18 @@ def test_a_deactivated_spout_stays_so_after_its_restart():
     assert feed.acked == [1]
 
 
+@pytest.mark.parametrize("down", [0, 3])
+@pytest.mark.parametrize("component", [ACKER, "spout", "bolt"])
+def test_a_worker_may_die_before_the_topology_is_active(component, down):
+    feed, cluster = cluster_of(Ack, active=False)
+    cluster.kill(component, down=down)
+    cluster.activate()
+    cluster.advance(5)
+    feed.put("x", msg_id=1)
+    cluster.settle()
+    assert (feed.acked, [death.pending for death in cluster.deaths]) == ([1], [0])
+
+
 @pytest.mark.parametrize(
     ("workers", "dealt"),
     [

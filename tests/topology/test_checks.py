@@ -425,3 +425,11 @@ def test_every_kind_of_a_defect_is_on_a_page() -> None:
 
     assert len(made) > 3
     assert made <= known
+
+
+def test_a_setting_that_a_mapping_only_may_hold_is_no_dead_setting() -> None:
+    gap = Gap("args decide the settings", HERE)
+    may = [setting(PENDING, gap, place=HERE), setting(TIMEOUT, gap, place=HERE)]
+
+    assert not [each for each in kinds(*may, words=NO_IDS) if "without-effect" in each]
+    assert "max-pending-without-effect certain" in kinds(setting(PENDING, Gap("args[1]", HERE)), words=NO_IDS)

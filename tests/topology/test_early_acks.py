@@ -356,3 +356,39 @@ def test_a_java_map_that_stays_in_memory():
     )
     assert facts.keeps is not None
     assert facts.acks_early is None
+
+
+@pytest.mark.parametrize(
+    ("body", "early"),
+    [
+        ("out.write(bytes); if (policy.mark(tuple, bytes.length)) { out.hsync(); policy.reset(); }", True),
+        ("out.write(bytes); out.hsync();", False),
+    ],
+)
+def test_a_file_of_hdfs_that_is_synced_now_and_then(body, early):
+    facts = java_facts(
+        f"""
+        import org.apache.hadoop.fs.FSDataOutputStream;
+        public class Writer extends BaseRichBolt {{
+            private OutputCollector collector;
+            private transient FSDataOutputStream out;
+            private SyncPolicy policy;
+            private RecordFormat format;
+            public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {{
+                this.collector = collector;
+            }}
+            public void execute(Tuple tuple) {{
+                try {{
+                    byte[] bytes = format.format(tuple);
+                    {body}
+                    collector.ack(tuple);
+                }} catch (java.io.IOException e) {{
+                    collector.fail(tuple);
+                }}
+            }}
+            public void declareOutputFields(OutputFieldsDeclarer declarer) {{ }}
+        }}
+        """,
+        "Writer",
+    )
+    assert (facts.acks_early is not None) is early

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.model.topology import Defect
 from ackdoctor.rulebook import DEAD_SETTING
 from ackdoctor.topology.checks.wiring import Wiring
+from ackdoctor.topology.readers.undecided import is_undecided
 from ackdoctor.topology.settings import MAX_PENDING, TIMEOUT
 
 
@@ -18,5 +19,7 @@ def check(wiring: Wiring) -> Iterator[Defect]:
     )  # Storm compares them to the timeout
     for key, kind in ((MAX_PENDING, "max-pending-without-effect"), (TIMEOUT, "timeout-without-effect")):
         setting = wiring.setting(key)
-        if setting is not None and setting.value is not None and not (windows and key == TIMEOUT):
+        if setting is None or setting.value is None or is_undecided(wiring.judged.topology, setting):
+            continue
+        if not (windows and key == TIMEOUT):
             yield wiring.defect(DEAD_SETTING, kind, "certain", setting.place, key=key, reason=reason)

@@ -22,6 +22,12 @@ def undecided_settings(gap: Gap, component: str = "") -> Iterator[Setting]:
         yield Setting(key=key, value=gap, place=gap.place, component=component)
 
 
+def is_undecided(topology: Topology, setting: Setting) -> bool:
+    """Whether a mapping that is not read may set a key: the same gap stands for several keys."""
+    others = (each for each in topology.settings if each.key != setting.key)
+    return isinstance(setting.value, Gap) and any(each.value == setting.value for each in others)
+
+
 # ---- topologies that no code submits ----
 
 _UNSUBMITTED = "no code of the run submits this topology with its configuration"

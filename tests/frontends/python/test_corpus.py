@@ -15,7 +15,7 @@ from tests.frontends.python.lowered import all_functions
 
 ROOT = Path(sysconfig.get_paths()["stdlib"])
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if "site-packages" not in path.parts]
-PARTS = 16
+PARTS = 64
 QUICK = 1  # parts of every run; `make test-all` reads all
 
 pytestmark = [

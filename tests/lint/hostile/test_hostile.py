@@ -202,6 +202,7 @@ def test_deep_nesting_is_linted_or_reported(project, expression):
     assert len(report.findings) + len(report.unreadable) == 2
 
 
+@pytest.mark.minutes
 def test_three_thousand_branches_do_not_crash_lint(project):
     chain = "        if x:\n            pass\n" + "".join(
         f"        elif x == {number}:\n            pass\n" for number in range(3_000)
