@@ -62,6 +62,8 @@ class Settings:
     baseline: Path | None = None
     output_format: str = "full"
     fatal_unreadable: bool = False
+    fix: bool = False
+    unsafe_fixes: bool = False
     pytest: Mapping[str, object] = field(default_factory=dict)  # the plugin reads its options itself
     topology: Promise = field(default_factory=Promise)
     directory: Path | None = None
@@ -354,6 +356,10 @@ KEYS: Mapping[str, Key] = MappingProxyType(
             _word_of({word: word for word in FORMATS}),
             "one of the [formats](guide/lint.md#formats)",
             "`full`",
+        ),
+        "fix": Key(_switch, "`true` is the option `--fix`; `--no-fix` turns it off", "`false`"),
+        "unsafe-fixes": Key(
+            _switch, "`true` is the option `--unsafe-fixes`; `--no-unsafe-fixes` turns it off", "`false`"
         ),
         "fatal-unreadable": Key(_switch, "`true` is the option `--strict-files`", "`false`"),
         "pytest": Key(

@@ -32,6 +32,8 @@ def test_every_key_reaches_its_field(tmp_path):
         baseline = "known.json"
         output-format = "sarif"
         fatal-unreadable = true
+        fix = true
+        unsafe-fixes = true
         [tool.ackdoctor.per-file-ignores]
         "tests/**" = ["ACK3"]
         [tool.ackdoctor.extra-bases]
@@ -58,6 +60,8 @@ def test_every_key_reaches_its_field(tmp_path):
         baseline=tmp_path / "known.json",
         output_format="sarif",
         fatal_unreadable=True,
+        fix=True,
+        unsafe_fixes=True,
         topology=Promise("at-least-once", ("metrics",)),
         directory=tmp_path,
         source=path,

@@ -31,7 +31,9 @@ PAGES = [*sorted(ROOT.glob("*.md")), *DOCS, ROOT / "rules" / "README.md", ROOT /
 PAGES += sorted((ROOT / "fixtures").rglob("README.md"))
 CONSOLE = re.compile(r"(?<=```console\n).*?(?=```\n)", re.DOTALL)
 PROMPT = "$ "
-OF_OTHER_TOOLS = set("--golden --no-header --junit-xml --basetemp --timestamps --since --histo".split())
+OF_OTHER_TOOLS = set(
+    "--golden --no-header --junit-xml --basetemp --timestamps --since --histo --rm --tag --volume".split()
+)
 
 
 @pytest.fixture
@@ -132,7 +134,10 @@ def options() -> Iterator[tuple[str, typer.core.TyperOption]]:
         for leaf in leaves:
             for parameter in leaf.params:
                 if isinstance(parameter, typer.core.TyperOption):
-                    yield from ((f"{name} {leaf.name} {word}", parameter) for word in parameter.opts)
+                    yield from (
+                        (f"{name} {leaf.name} {word}", parameter)
+                        for word in (*parameter.opts, *parameter.secondary_opts)
+                    )
 
 
 def test_every_option_has_a_help_text():

@@ -149,13 +149,17 @@ class Lint:
     write_baseline: Annotated[
         bool, typer.Option("--write-baseline", help="Accept all present findings into the baseline.")
     ] = False
-    fix: Annotated[bool, typer.Option("--fix", help="Apply safe fixes, then report the other findings.")] = (
-        False
-    )
+    fix: Annotated[
+        bool | None,
+        typer.Option("--fix/--no-fix", help="Apply safe fixes, then report the other findings."),
+    ] = None
     unsafe_fixes: Annotated[
-        bool,
-        typer.Option("--unsafe-fixes", help="Apply or show fixes as well that need a reader's judgement."),
-    ] = False
+        bool | None,
+        typer.Option(
+            "--unsafe-fixes/--no-unsafe-fixes",
+            help="Apply or show fixes as well that need a reader's judgement.",
+        ),
+    ] = None
     diff: Annotated[
         bool,
         typer.Option(
@@ -202,15 +206,12 @@ class Lint:
         """Whether a path is `-`."""
         return STDIN in (self.paths or ())
 
-    @property
-    def fixes(self) -> bool:
-        """Whether the run edits files, or shows how it would."""
-        return self.fix or self.fix_only or self.diff
-
-    def _fixing(self, text: tuple[str, bytes] | None) -> Fixing:
+    def _fixing(self, settings: Settings, text: tuple[str, bytes] | None) -> Fixing:
+        """Return what to do with fixes; the setting `fix` counts only where `--fix` may be given."""
+        otherwise = self.diff or self.fix_only or self.watch or self.write_baseline or self.show_files
         return Fixing(
-            apply=self.fixes,
-            unsafe=self.unsafe_fixes,
+            apply=(settings.fix and not otherwise) or self.fix_only or self.diff,
+            unsafe=settings.unsafe_fixes,
             diff=self.diff,
             quiet=self.quiet,
             stdin=text and text[0],
@@ -285,19 +286,20 @@ class Lint:
         report = filter_report(report, settings, compared)
         in_memory = dict([text]) if text else {}
         edited: Mapping[str, bytes] = {}
-        if self.fixes or settings.output_format in WITH_FIXES:
+        fixing = self._fixing(settings, text)
+        if fixing.apply or settings.output_format in WITH_FIXES:
             repairs = Repairs(
                 lambda edited: _filtered(run(settings, edited=edited), settings, baseline, root),
                 lambda edited: run(all_rules(settings), edited=edited),
                 root,
                 in_memory,
             )
-            report = repair(repairs, report, self._fixing(text))
+            report = repair(repairs, report, fixing)
             edited = repairs.after
         _complain(self, settings, report)
         if self.diff and edited:
             return 1
-        if self.fixes and (text or not self.fix):
+        if fixing.apply and (text or self.fix_only or self.diff):
             pass  # standard output has the text or the diff, or nothing
         elif self.write_baseline and settings.baseline is not None:
             _write_baseline(settings.baseline, report, compared, root)
@@ -391,7 +393,7 @@ def _settings(options: Lint) -> Settings:
             changes[name] = (*changes.get(name, getattr(settings, name)), *more)
     if options.output_format is not None:
         known_word("--output-format", options.output_format, FORMATS)
-    for name in ("min_severity", "min_confidence", "output_format", "baseline"):
+    for name in ("min_severity", "min_confidence", "output_format", "baseline", "fix", "unsafe_fixes"):
         if (value := getattr(options, name)) is not None:
             changes[name] = value
     if options.strict_files:

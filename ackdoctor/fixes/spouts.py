@@ -115,7 +115,12 @@ def track(finding: Finding, document: Document) -> Fix | None:
     values, more, stream = _payload(spout, call)
     if any(f"={name}`" in finding.help for name in stream):
         return None  # the id is at the place of the stream
-    if len(found) != 1 or values is None or _does_something(spout, EntryKind.FAILED):
+    if (
+        len(found) != 1
+        or values is None
+        or _does_something(spout, EntryKind.FAILED)
+        or _may_change(call, values)
+    ):
         return None
     pending, counter, name = spout.free(*_FIELDS), spout.free(*_COUNTERS), spout.free(*_VALUES)
     if not pending or not counter or not name or not spout.own:
@@ -327,6 +332,22 @@ def _send(
         edits.append(document.edit(at, at, f", {spout.emit.message_id}={key}"))
     before = insert_before(document, statement, f"{document.newline}{indent}".join(lines))
     return (*before, *edits) if before else None
+
+
+def _may_change(call: Node, values: Node) -> bool:
+    """Whether what an emit sends may change before it is sent again: a field, or a local that other code uses as well."""
+    if values.kind != "name":
+        return values.kind == "attribute"
+    scope, loop = call.nearest(*SCOPES), call.nearest("loop", *SCOPES)
+    if scope is None or loop is None or not is_bound(loop, values.name):
+        return True
+    later = (
+        node
+        for node in scope.walk()
+        if node.kind == "name" and node.name == values.name and node.start > call.end
+    )
+    calls = (node.nearest("call") for node in later)
+    return any(user is None or user.name not in LOGGING for user in calls)
 
 
 def _payload(spout: _Spout, call: Node) -> tuple[Node | None, str, tuple[str, ...]]:

@@ -93,7 +93,7 @@ def page(
         total_findings=len(worst),
         of="Pending roots" if analysis.ackers else "Open deliveries",
         curve=_curve(analysis),
-        forecast=forecast(analysis),
+        forecast=_trend_in_words(analysis),
         bars=analysis.completions[:MAX_ROWS],
         latencies=_latencies(analysis),
         asides=list(asides(analysis)),
@@ -298,6 +298,14 @@ def _trend(points: Sequence[GrowthPoint], trend: Forecast | None, top: int) -> t
         mean + trend.per_second * (point.time_ms / 1000 - mean_s) for point in (points[0], points[-1])
     )
     return _y(min(max(first, 0), top), top), _y(min(max(last, 0), top), top)
+
+
+def _trend_in_words(analysis: Analysis) -> str:
+    """Return the forecast; a line that does not fit forecasts nothing."""
+    trend = analysis.forecast
+    if trend is None or trend.fit >= _MIN_FIT:
+        return forecast(analysis)
+    return f"no steady growth: a straight line does not fit (R2 {trend.fit:.2f})"
 
 
 def _y(size: float, top: int) -> float:

@@ -117,7 +117,7 @@ def _plural(word: str) -> str:
 
 
 def _singular(form: str) -> str:
-    return next(word for word in glossary() if form in {word, _plural(word)})
+    return next(word for word in glossary() if form in {word.lower(), _plural(word).lower()})
 
 
 def write(

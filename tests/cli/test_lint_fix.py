@@ -70,6 +70,17 @@ def test_unsafe_fixes_are_applied_only_on_request(shell):
     )
 
 
+def test_the_settings_turn_fixes_on_and_the_options_turn_them_off(shell):
+    Path("ackdoctor.toml").write_text("fix = true\nunsafe-fixes = true\n")
+    Path("b.py").write_text(BOLT)
+    assert shell("lint", "--no-fix").code == 1
+    assert shell("lint", "--no-unsafe-fixes").code == 1
+    shell("lint", "--show-files")
+    assert Path("b.py").read_text() == BOLT
+    assert shell("lint").code == 0
+    assert Path("b.py").read_text() != BOLT
+
+
 def test_standard_input_is_fixed_on_standard_output(shell, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SICK.replace("\n", "\r\n").encode())))
     out = io.TextIOWrapper(io.BytesIO())

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ackdoctor.lab.cluster import Cluster
-from ackdoctor.lab.component import Bolt, Feed, Spout, Tup
+from ackdoctor.lab.component import Bolt, Feed, Tup
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 
 STORMS = ("storm-1.1.0", "storm-1.2.4", "storm-2.8.8")
@@ -69,30 +69,6 @@ class Do(Bolt):
 
     def execute(self, tup: Tup) -> Iterator[float] | None:
         return self._execute(self, tup)
-
-
-class Numbers(Spout):
-    """Emits the numbers of a source, and emits a failed number again.
-
-    The source is a dict number -> done, which outlives the spout.
-    """
-
-    def __init__(self, source: dict[int, bool]) -> None:
-        self.source = source
-        self.todo = [number for number, done in reversed(source.items()) if not done]
-
-    def next_tuple(self) -> None:
-        if self.todo:
-            number = self.todo.pop()
-            self.collector.emit([number], msg_id=number)
-
-    def ack(self, msg_id: object) -> None:
-        assert isinstance(msg_id, int)
-        self.source[msg_id] = True
-
-    def fail(self, msg_id: object) -> None:
-        assert isinstance(msg_id, int)
-        self.todo.insert(0, msg_id)
 
 
 def cluster_of(

@@ -5,9 +5,11 @@ from functools import partial
 import pytest
 
 from ackdoctor.lab.cluster import Cluster
+from ackdoctor.lab.runtime import lossy
 from ackdoctor.lab.sink import Records, Sink
 from ackdoctor.lab.source import OffsetSpout, Partition, Read
 from ackdoctor.lab.topology import Settings, TopologyBuilder
+from tests.lab.components import STORMS
 
 
 def _cluster(partition, records, *, rate=None, commit_s=0.0, pending=20, **options):
@@ -92,6 +94,15 @@ def test_a_failed_offset_is_emitted_again_first():
     cluster.advance(60)
     assert records.times_seen() == {1: 60}
     assert [(entry.value, entry.attempt) for entry in records.deliveries if entry.attempt > 1] == [(5, 2)]
+
+
+@pytest.mark.parametrize("storm", STORMS)
+def test_a_lossy_network_loses_no_number(storm):
+    partition, records = Partition(1000), Records()
+    cluster = _cluster(partition, records, loss=lossy(0.02), profile=storm)
+    cluster.advance(3600)
+    assert cluster.lost > 0
+    assert (records.missing(range(1000)), partition.committed) == ([], 1000)
 
 
 @pytest.mark.parametrize(

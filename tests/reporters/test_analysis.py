@@ -259,6 +259,14 @@ def test_the_screen_shows_the_worst_first():
     assert "replays: orders emitted 2 message ids 5 times in all; order-7 came 3 times" in lines
 
 
+def test_a_line_that_does_not_fit_forecasts_nothing_on_the_page(text):
+    trend = Forecast(per_second=3.0, fit=0.38, entry_bytes=144, heap=768 << 20, full_in="21 days")
+    weak = replace(ANALYSIS, forecast=trend)
+    assert "full in 21 days" in text
+    assert "full in 21 days" not in html(REPORT, weak)
+    assert "no steady growth: a straight line does not fit" in html(REPORT, weak)
+
+
 @pytest.mark.parametrize(
     ("times", "logged", "verdict"),
     [
