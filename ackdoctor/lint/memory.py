@@ -63,6 +63,8 @@ class Memory:
         known = self._files.get(name)
         if known is None or not files.leads_as(known):
             self._clusters[name] = Project(files).clusters()
+            own = {_own(cluster) for group in self._clusters.values() for cluster in group}
+            self._latest = {key: result for key, result in self._latest.items() if key in own}
         self._files[name] = files
         return self._clusters[name]
 

@@ -13,7 +13,7 @@ from ackdoctor.server.messages import FIX_ALL, fix_all, hover, ignore_action, qu
 from ackdoctor.server.options import SECTION
 from ackdoctor.server.progress import progress_bar
 from ackdoctor.server.server import Server
-from ackdoctor.server.texts import line_edits, path_of, uri_of
+from ackdoctor.server.texts import line_edits, path_of
 from ackdoctor.server.views import Checked, result_id
 
 _WATCHED = (
@@ -139,7 +139,7 @@ def _add_diagnostics(server: Server) -> None:
                     checked = await server.check(view, progress=progress)
                 except Stopped:
                     raise JsonRpcRequestCancelled from None
-            found.update((uri_of(path), checked.diagnostics(path)) for path in checked.paths())
+            found.update((server.views.uri(path), checked.diagnostics(path)) for path in checked.paths())
         return types.WorkspaceDiagnosticReport(
             [_of_file(server, uri, items, known.get(uri)) for uri, items in found.items()]
         )

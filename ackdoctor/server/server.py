@@ -5,6 +5,8 @@ comes, everything else.  A client that asks for diagnostics gets them at once an
 """
 
 import asyncio
+import gc
+import time
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from ackdoctor.server.engine import Engine, Stopped
 from ackdoctor.server.folder import Job, is_linted
 from ackdoctor.server.options import SECTION, Options, read_options
 from ackdoctor.server.progress import CancelledByUser, Progress, progress_bar
-from ackdoctor.server.texts import encoded, path_of, uri_of
+from ackdoctor.server.texts import path_of
 from ackdoctor.server.views import Checked, View, Views, result_id
 
 _PAUSE_S = 0.2  # of typing, before everything else is checked
@@ -35,6 +37,7 @@ class Server(LanguageServer):
         self.views = Views()
         self.engine = Engine()
         self.options = Options()
+        self._fault = ""  # of the options
         self._touched: dict[str, None] = {}  # changed buffers
         self._wake = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -104,8 +107,9 @@ class Server(LanguageServer):
     def set_options(self, raw: object) -> None:
         """Take the options of the editor."""
         self.options, fault = read_options(raw)
-        if fault:
+        if fault and fault != self._fault:
             self.window_show_message(types.ShowMessageParams(types.MessageType.Error, f"ackdoctor: {fault}"))
+        self._fault = fault
 
     def configure(self) -> None:
         """Read all settings again."""
@@ -130,7 +134,7 @@ class Server(LanguageServer):
         if path not in self.views.texts:
             view.folder.configure(self.options)  # clients without a watch on files say nothing of a new one
             self.show_fault(view)
-        self.views.texts[path] = encoded(text, path)
+        self.views.put(uri, text)
         view.version += 1
         self._changed((path,))
 
@@ -162,7 +166,7 @@ class Server(LanguageServer):
 
     def edit_of(self, path: str, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
         """Return the edit of a buffer: of this version of it, if the client knows versions."""
-        uri = uri_of(path)
+        uri = self.views.uri(path)
         if not self.can("workspace", "workspace_edit", "document_changes"):
             return types.WorkspaceEdit(changes={uri: edits})
         document = self.workspace.text_documents.get(uri)
@@ -194,7 +198,7 @@ class Server(LanguageServer):
             return view.folder.check(texts, Job(stop=stop, progress=progress), focus=path)
 
         report, is_partial = await self.engine.run(job, until_change=not path, in_background=in_background)
-        checked = Checked(version, report, view.folder, texts, self.codec)
+        checked = Checked(version, report, view.folder, texts, self.codec, self.views.uri)
         view.keep(checked, path, is_partial=is_partial)
         self._log_crashes(report.unreadable)
         return checked
@@ -227,17 +231,21 @@ class Server(LanguageServer):
             if view.is_current or not self.views.open_in(view):
                 continue
             if view.exact is not None:
-                await asyncio.sleep(_PAUSE_S)
+                await asyncio.sleep(_PAUSE_S + view.exact_s / 2)
             if self._wake.is_set():
                 return
+            # the collector would otherwise run while the user waits for the next change
+            await self.engine.run(lambda _: gc.collect(), until_change=True, in_background=True)
+            start = time.monotonic()
             async with progress_bar(self, "ackdoctor: checking", wanted=view.exact is None) as progress:
                 checked = await self.check(view, progress=progress, in_background=True)
+            view.exact_s = time.monotonic() - start
             if checked.version == view.version:
                 await self._spread(view, checked)
 
     def _publish(self, view: View, checked: Checked, paths: Iterable[str]) -> None:
         for path in paths:
-            uri = uri_of(path)
+            uri = self.views.uri(path)
             items = checked.diagnostics(path)
             document = self.workspace.text_documents.get(uri)
             view.sent[uri] = result_id(items)
@@ -250,7 +258,7 @@ class Server(LanguageServer):
         stale = [
             path
             for path in checked.texts
-            if view.sent.get(uri_of(path)) != result_id(checked.diagnostics(path))
+            if view.sent.get(self.views.uri(path)) != result_id(checked.diagnostics(path))
         ]
         if not self._pulls:
             self._publish(view, checked, stale)

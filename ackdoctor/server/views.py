@@ -1,6 +1,6 @@
 """What the server knows of each directory: the buffers, the latest reports on them, and what the editor has of these."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
@@ -13,7 +13,7 @@ from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.source import read_file
 from ackdoctor.server.folder import Folder, Texts
 from ackdoctor.server.messages import diagnostic, unread_diagnostic
-from ackdoctor.server.texts import Text, uri_of
+from ackdoctor.server.texts import Text, encoded, path_of, uri_of
 
 
 @dataclass(slots=True, eq=False)
@@ -25,6 +25,7 @@ class Checked:
     folder: Folder
     texts: Texts
     codec: PositionCodec
+    uri: Callable[[str], str]  # of a path
     _read: dict[str, tuple[str, Text]] = field(default_factory=dict)
 
     def text_of(self, place: str) -> tuple[str, Text]:
@@ -37,7 +38,7 @@ class Checked:
                     data = read_file(path, LIMIT)
                 except OSError:
                     data = b""
-            self._read[place] = (uri_of(path), Text(data, path, self.codec))
+            self._read[place] = (self.uri(path), Text(data, path, self.codec))
         return self._read[place]
 
     def findings(self, path: str) -> list[Finding]:
@@ -80,6 +81,7 @@ class View:
     focused: dict[str, Checked] = field(default_factory=dict)
     sent: dict[str, str] = field(default_factory=dict)
     fault: str = ""
+    exact_s: float = 0.0  # what the latest complete report took
 
     @property
     def is_current(self) -> bool:
@@ -105,6 +107,7 @@ class Views:
 
     def __init__(self) -> None:
         self.texts: dict[str, bytes] = {}
+        self._uris: dict[str, str] = {}
         self._views: dict[Path, View] = {}
         self._alone: dict[Path, View] = {}
 
@@ -115,6 +118,8 @@ class Views:
         """Set the directories of the editor; those that stay keep what is known."""
         self._views = {root: self._views.get(root) or View(Folder(root)) for root in roots}
         self._alone.clear()
+        for path in self.texts:
+            self.of(path)
 
     def of(self, path: str) -> View:
         """Return the view of a file: that of the innermost directory, or one of files that are linted alone."""
@@ -127,6 +132,17 @@ class Views:
             view.folder.named += (path,)
             view.folder.look_again()
         return view
+
+    def uri(self, path: str) -> str:
+        """Return the URI of a file, as the editor spells it if it has opened the file."""
+        return self._uris.get(path) or uri_of(path)
+
+    def put(self, uri: str, text: str) -> View:
+        """Take the text of a buffer."""
+        path = path_of(uri)
+        self.texts[path] = encoded(text, path)
+        self._uris[path] = uri
+        return self.of(path)
 
     def open_in(self, view: View) -> Texts:
         """Return the buffers of a view by their paths."""

@@ -49,6 +49,7 @@ class Evaluator:
         self.notation = notation
         self.library = library
         self._modules: dict[str, Scope] = {}
+        self._symbols: dict[tuple[str, str], Data] = {}
         self._statics: dict[int, Scope] = {}
         self._methods_at: dict[str, dict[Span, ClassInfo]] = {}
 
@@ -274,6 +275,12 @@ class Evaluator:
 
     def _symbol(self, unit: Unit, dotted: str) -> Data:
         """The class or function that a dotted name means, or None."""
+        key = unit.path, dotted
+        if key not in self._symbols:
+            self._symbols[key] = self._resolved(unit, dotted)
+        return self._symbols[key]
+
+    def _resolved(self, unit: Unit, dotted: str) -> Data:
         first, *rest = dotted.split(".")
         expr: Expr = Global(first)
         for part in rest:

@@ -18,6 +18,7 @@ class Loops:
         self._scope = scope
         self._bodies = scope.function.cfg.bodies
         self._rounds: dict[int, int] = {}
+        self._longest = 0  # iterations of any loop
         self._began: dict[int, int] = {}  # the order of the first call in each loop
         self._elements: dict[int, Iterator[Data]] = {}
         self.at = ENTRY
@@ -28,7 +29,8 @@ class Loops:
         if not self._bodies:
             return
         if at in self._bodies:
-            self._rounds[at] = self._rounds.get(at, 0) + 1 if way is EdgeKind.BACK else 0
+            rounds = self._rounds[at] = self._rounds.get(at, 0) + 1 if way is EdgeKind.BACK else 0
+            self._longest = max(self._longest, rounds)
             if way is not EdgeKind.BACK:
                 self._began[at] = order
                 self._elements.pop(at, None)
@@ -73,7 +75,7 @@ class Loops:
 
     def is_endless(self) -> bool:
         """Whether the innermost loop runs longer than it is followed."""
-        head = self._head() if self._bodies else None
+        head = self._head() if self._longest > _MAX_ENDLESS else None
         rounds = self._rounds.get(head, 0) if head is not None else 0
         if head is None or rounds <= _MAX_ENDLESS:
             return False

@@ -106,6 +106,18 @@ async def test_a_buffer_that_is_no_file_yet_is_checked(editor):
     await editor.diagnostics("new.py", "ACK101")
 
 
+async def test_a_file_keeps_the_uri_that_the_editor_gave_it(editor, client):
+    folder = editor.root / "a b@c\N{LATIN SMALL LETTER E WITH ACUTE}"
+    folder.mkdir()
+    (folder / "bolt.py").write_text(BOLT, encoding="utf-8")
+    uri = editor.uri("a b@c\N{LATIN SMALL LETTER E WITH ACUTE}/bolt.py").replace("@", "%40")
+    item = types.TextDocumentItem(uri, "python", 1, BOLT)
+    client.text_document_did_open(types.DidOpenTextDocumentParams(item))
+    await editor.until(lambda: client.diagnostics.get(uri))
+    (found,) = client.diagnostics[uri]
+    assert {each.location.uri for each in found.related_information} == {uri}
+
+
 async def test_java_is_checked(editor):
     source = (
         "import org.apache.storm.task.OutputCollector;\n"

@@ -186,6 +186,8 @@ class _Search:
         """An empty topology, with the reason, for each file with code that was not executed to its end."""
         barren = (each for each in wiring if id(each.function) in self.barren - self.productive)
         for function in {each.function.path: each.function for each in (*barren, *self.skipped)}.values():
+            if self.program.units[function.path].module in _OUTSIDE:
+                continue  # the source of a framework
             place = Place(function.path, function.head.line)
             why = f"the entry point `{function.qualname}` is not judged: {_LIMIT}"
             yield Topology(
