@@ -24,18 +24,19 @@ def leave_to_framework(finding: Finding, document: Document) -> Fix | None:
     if call is None or completion(call, "ack") is None:
         return None
     statement = statement_of(call)
-    while statement is not None and not document.java and _is_all_of_loop(statement):
+    while statement is not None and not document.java and _is_all_of_loop(document, statement):
         statement = statement.parent.parent if statement.parent is not None else None
     edits = removal(document, statement) if statement is not None else None
     return Fix(title=f"Remove `{document.source(call)}`", safe=True, edits=edits) if edits else None
 
 
-def _is_all_of_loop(statement: Node) -> bool:
-    """Whether a statement is all that a loop over a variable does, in a block with more statements."""
+def _is_all_of_loop(document: Document, statement: Node) -> bool:
+    """Whether a statement is all that a loop over a variable does, without a comment, in a block with more statements."""
     loop = statement.parent.parent if statement.parent is not None else None
     if (
         loop is None
         or loop.kind != "loop"
+        or "#" in document.text[loop.start : statement.start]
         or [each.kind for each in loop.children if each.kind != "block"] != ["bound", "name"]
     ):
         return False

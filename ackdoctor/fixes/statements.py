@@ -60,6 +60,11 @@ def removal(document: Document, statement: Node) -> tuple[Edit, ...] | None:
     alone = not text[line:start].strip() and (not rest or rest.startswith(("#", "//")))
     if len(siblings) == 1 and not document.java:
         return (document.edit(start, end, "pass"),)
+    if (
+        alone and line and document.line_end(end) == len(text)
+    ):  # a last line without an end takes that of the line before
+        before = document.line_end(document.line_start(line - 1))
+        return (document.edit(before, len(text), ""),)
     if alone:
         return (document.edit(line, document.next_line(end), ""),)
     following = siblings[place + 1] if place + 1 < len(siblings) else None

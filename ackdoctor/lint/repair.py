@@ -94,6 +94,8 @@ class Repairs:
             rejected |= {each.key for each in dropped}
             if accepted:
                 self._apply(accepted)
+                changed = {each.path for each in accepted}  # what failed there may hold now
+                rejected = {key for key in rejected if key[1] not in changed}
                 known, report = self._everything(self.after), self._report(self.after)
         self.fixed = before - _amounts(report)
         return report

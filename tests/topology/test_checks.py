@@ -432,4 +432,5 @@ def test_a_setting_that_a_mapping_only_may_hold_is_no_dead_setting() -> None:
     may = [setting(PENDING, gap, place=HERE), setting(TIMEOUT, gap, place=HERE)]
 
     assert not [each for each in kinds(*may, words=NO_IDS) if "without-effect" in each]
-    assert "max-pending-without-effect certain" in kinds(setting(PENDING, Gap("args[1]", HERE)), words=NO_IDS)
+    looked_up = [setting(PENDING, gap), setting("topology.workers", gap, place=Place("topology.py", 31))]
+    assert "max-pending-without-effect certain" in kinds(*looked_up, words=NO_IDS)
