@@ -73,6 +73,10 @@ def screen_of_pytest(*arguments: str) -> str:
         "no:cacheprovider",
         "-p",
         "no:hypothesispytest",
+        "-p",
+        "no:asyncio",
+        "-p",
+        "no:pytest-lsp",
         *arguments,
     ]
     environment = {name: value for name, value in os.environ.items() if name not in {"CI", "BUILD_NUMBER"}}

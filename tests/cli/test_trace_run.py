@@ -244,7 +244,7 @@ def test_pytest_runs_unchanged_and_each_test_is_judged(shell):
         "    bolt.process(Tuple('7', 'spout', 'default', 1, ['a']))\n",
         encoding="utf-8",
     )
-    strict = ("-W", "error::pytest.PytestWarning")
+    strict = ("-W", "error::pytest.PytestWarning", "-p", "no:asyncio", "-p", "no:pytest-lsp")
     ended = ackdoctor("trace", "run", "--", sys.executable, "-m", "pytest", *strict, "-p", "no:cacheprovider")
     assert (ended.returncode, "1 passed" in ended.stdout) == (0, True), ended.stdout
     outcome = shell("trace", "report", "ackdoctor-trace")

@@ -8,7 +8,7 @@ from tests.pytest_plugin.inner import finding, section, write
 
 pytest_plugins = ["pytester"]
 
-PLAIN = ("-p", "no:xdist", "-p", "no:hypothesispytest")
+PLAIN = ("-p", "no:xdist", "-p", "no:hypothesispytest", "-p", "no:asyncio", "-p", "no:pytest-lsp")
 
 SPOUT = """
     from pystorm.spout import Spout

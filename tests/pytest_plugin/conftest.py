@@ -8,7 +8,9 @@ from tests.pytest_plugin.inner import write
 @pytest.fixture
 def pytester(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> pytest.Pytester:
     """Prepare pytest's own fixture for inner runs."""
-    monkeypatch.setenv("PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:cacheprovider")
+    monkeypatch.setenv(
+        "PYTEST_ADDOPTS", "-p no:hypothesispytest -p no:asyncio -p no:pytest-lsp -p no:cacheprovider"
+    )
     return pytester
 
 
