@@ -20,6 +20,7 @@ from ackdoctor.cli.output import context_for, destination, escaped_report, requi
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
 from ackdoctor.lab import scenes, study
+from ackdoctor.lab.stage import Setting
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import Engine
 from ackdoctor.reporters import scenes as stories
@@ -134,7 +135,7 @@ class Scenes:
             raise UsageError("--acker-version: Heron has no ackers, which the scenes show")
         if not version.spout_ticks:
             raise UsageError("--acker-version: the scenes need message timeouts")
-        setting = scenes.Setting(self.seed, version)
+        setting = Setting(self.seed, version)
         played = [] if self.list_scenes else [(scene, scene.play(setting)) for scene in chosen]
         with destination(self.output_file) as stream:
             text, context = StringIO(), context_for(stream)

@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from ackdoctor import __version__
-from ackdoctor.lab.scenes import TIMEOUT_S, Measure, Moment, Result, Scene, Setting
+from ackdoctor.lab.scenes import Scene
+from ackdoctor.lab.stage import TIMEOUT_S, Measure, Moment, Result, Setting
 from ackdoctor.reporters import Context, counted, wrapped
 from ackdoctor.reporters.tables import grid, table
 

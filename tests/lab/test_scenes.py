@@ -5,8 +5,9 @@ import pytest
 from ackdoctor.acker.executors import SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab import runtime, scenes
-from ackdoctor.lab.scenes import SCENES, Measure, Setting, Step
+from ackdoctor.lab.scenes import SCENES
 from ackdoctor.lab.source import OffsetSpout
+from ackdoctor.lab.stage import Measure, Setting, Step
 from tests.lab.components import STORMS
 
 VERSIONS = (*STORMS, "storm-0.9.5", "jstorm-2.4.0")
