@@ -16,6 +16,7 @@ from ackdoctor.cli.commands import (
     complete_words,
     formats_option,
 )
+from ackdoctor.cli.lab_run import Run
 from ackdoctor.cli.output import context_for, destination, escaped_report, require_writable, width_for
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
@@ -95,3 +96,4 @@ class Study:
 
 
 lab.command("study")(callback_of(Study))
+lab.command("run")(callback_of(Run))
