@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 from ackdoctor.cli.commands import app
 from ackdoctor.config import KEYS
+from ackdoctor.fixes import NO_FIX, described
 from ackdoctor.pytest_plugin.options import OPTIONS
 from ackdoctor.rulebook import survey
 
@@ -33,6 +34,15 @@ def rule_table(folder: str = "../rules/") -> str:
         off = "" if rule.default else ", off"
         link = f"[{rule.code}]({folder}{rule.path.name})"
         rows.append(f"| {link} | {rule.name} | {rule.severity.word}{off} | {rule.summary} |")
+    return "\n".join(rows) + "\n"
+
+
+def fix_table() -> str:
+    """Return what the fixes of each rule do, or why it has none."""
+    rows = ["| rule | safe | unsafe |", "| --- | --- | --- |"]
+    for code in survey()[0]:
+        safe, unsafe = ("<br>".join(described(code, safe=kind)) for kind in (True, False))
+        rows.append(f"| {code} | {safe} | {unsafe or (f'none: {NO_FIX[code]}' if code in NO_FIX else '')} |")
     return "\n".join(rows) + "\n"
 
 
@@ -56,6 +66,7 @@ def pytest_table() -> str:
 
 TABLES: Mapping[str, Callable[[], str]] = {
     "rules": rule_table,
+    "fixes": fix_table,
     "settings": settings_table,
     "pytest options": pytest_table,
 }

@@ -20,9 +20,11 @@ from ackdoctor.cli.lab_run import Run
 from ackdoctor.cli.output import context_for, destination, escaped_report, require_writable, width_for
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
-from ackdoctor.lab import study
+from ackdoctor.lab import scenes, study
+from ackdoctor.lab.stage import Setting
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import Engine
+from ackdoctor.reporters import scenes as stories
 from ackdoctor.reporters import study as reports
 
 _FORMATS = ("text", "json")
@@ -95,5 +97,59 @@ class Study:
         return 1 if any(result.broken for result in results) else 0
 
 
+@dataclass(slots=True, kw_only=True)
+class Scenes:
+    """Show what Storm does when a part fails or tracking is off, each as a short story with the pending map.
+
+    Each scene has a law, and what the simulator measures is compared with it.
+    Exit code: 0 every law holds; 1 a law does not hold; 2 a wrong argument.
+    """
+
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[NAME]...",
+            help="The scenes to show. Default: all.",
+            show_default=False,
+            autocompletion=complete_words(*scenes.scene_names()),
+        ),
+    ] = None
+    list_scenes: Annotated[
+        bool, typer.Option("--list", help="List the names of the scenes, and run none.")
+    ] = False
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides ids, and the order of events.")] = 0
+    acker_version: AckerVersion = None
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_file: OutputFile = None
+
+    def run(self) -> int:
+        """Simulate, write the stories and return the exit code."""
+        require_writable(self.output_file)
+        try:
+            chosen = scenes.choose(self.names or ())
+        except KeyError as error:
+            (name,) = error.args
+            hint = nearest(name, scenes.scene_names()) or f"; scenes are {', '.join(scenes.scene_names())}"
+            raise UsageError(f"no scene is called `{name}`{hint}") from None
+        version = acker_option(self.acker_version, profile, NEWEST)
+        if version.engine is Engine.HERON:
+            raise UsageError("--acker-version: Heron has no ackers, which the scenes show")
+        if not version.spout_ticks:
+            raise UsageError("--acker-version: the scenes need message timeouts")
+        setting = Setting(self.seed, version)
+        played = [] if self.list_scenes else [(scene, scene.play(setting)) for scene in chosen]
+        with destination(self.output_file) as stream:
+            text, context = StringIO(), context_for(stream)
+            if self.output_format == "json":
+                stories.document(played or [(scene, ()) for scene in chosen], setting, text)
+            elif self.list_scenes:
+                stories.listing(chosen, text, context)
+            else:
+                stories.screen(played, setting, text, context, width_for(stream))
+            stream.write(escaped_report(text.getvalue(), self.output_format))
+        return 1 if stories.broken_runs(played) else 0
+
+
 lab.command("study")(callback_of(Study))
 lab.command("run")(callback_of(Run))
+lab.command("scenes")(callback_of(Scenes))

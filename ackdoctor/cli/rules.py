@@ -12,6 +12,7 @@ import typer
 
 from ackdoctor.cli.commands import complete_rules, find_rule, formats_option, path_parser, rulebook
 from ackdoctor.cli.output import complain, context_for, destination, palette_for, width_for
+from ackdoctor.fixes import kinds_of
 from ackdoctor.model import UsageError
 from ackdoctor.reporters import COLOURED, wrapped
 from ackdoctor.rulebook import Rule
@@ -45,6 +46,7 @@ def _as_table(rules: Sequence[Rule]) -> str:
             "name": rule.name,
             "severity": rule.severity.word + ("" if rule.default else ", off"),
             "evidence": ", ".join(rule.evidence),
+            "fix": kinds_of(rule.code),
             "what it finds": rule.summary,
         }
         for rule in rules
@@ -71,6 +73,7 @@ def _as_json(rules: Sequence[Rule]) -> str:
             "severity": rule.severity.word,
             "default": rule.default,
             "evidence": list(rule.evidence),
+            "fix": kinds_of(rule.code),
             "summary": rule.summary,
         }
         for rule in rules

@@ -29,28 +29,46 @@ from ackdoctor.fixes.document import Document, Node
 from ackdoctor.model.finding import Finding, Fix, PathWitness
 from ackdoctor.rulebook import (
     ACK_AND_FAIL,
+    ACK_BEFORE_DONE,
     ACK_IN_LOOP,
     ACK_WITH_AUTO_ACK,
+    ACKERS_ZERO,
+    ASYNC_HANDLER,
+    BATCH_WITHOUT_TICKS,
+    BATCH_WITHOUT_TIMER,
     BLOCKING_NEXT_TUPLE,
+    BROKEN_WIRING,
     DEAD_SETTING,
     DOUBLE_ACK,
     EMIT_AFTER_ACK,
     ENDLESS_REPLAY,
+    EVICTING_BUFFER,
+    FLUSH_SLOWER_THAN_TIMEOUT,
     MISSING_ACK,
+    NEVER_ZERO_ENTRY,
+    OFF_THREAD_COMPLETION,
+    ORPHAN_ENTRY,
+    PENDING_GROWTH,
     PENDING_OVERWRITE,
     SPOUT_BUFFER_LEAK,
     SPOUT_EMIT_WITHOUT_ID,
     SPOUT_WITHOUT_REPLAY,
+    STDOUT_IN_MULTILANG,
     SWALLOWED_FAILURE,
+    TICK_ANCHORED_EMIT,
     TICK_COMPLETION,
+    TIMEOUTS_DISABLED,
     UNANCHORED_EMIT,
     UNBOUNDED_PENDING,
+    UNDECLARED_EMIT,
+    UNDRAINED_BUFFER,
     UNSERIALISABLE_EMIT,
     UNUSED_IGNORE,
+    WEAK_GUARANTEE,
     WRONG_ANCHOR,
 )
 
-__all__ = ["FIXES", "Document", "fixes_of", "open_document"]
+__all__ = ["FIXES", "NO_FIX", "SAFE", "Document", "described", "fixes_of", "kinds_of", "open_document"]
 
 _Propose = Callable[[Finding, Document], Fix | None]
 
@@ -113,6 +131,56 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
 }
 
 
+SAFE: Mapping[str, tuple[_Propose, ...]] = {  # the others are unsafe; these too in code that components share
+    MISSING_ACK: (python_paths.pass_tuple,),
+    DOUBLE_ACK: (completions.complete_once,),
+    ACK_WITH_AUTO_ACK: (completions.leave_to_framework,),
+    ACK_AND_FAIL: (completions.complete_once, moves.leave_after_failure),
+    TICK_COMPLETION: FIXES[TICK_COMPLETION][:-1],
+    UNANCHORED_EMIT: (anchors.add_anchor, java_anchors.anchor_in_handler),
+    EMIT_AFTER_ACK: (moves.leave_after_failure,),
+    WRONG_ANCHOR: FIXES[WRONG_ANCHOR],
+    UNSERIALISABLE_EMIT: FIXES[UNSERIALISABLE_EMIT],
+    SPOUT_BUFFER_LEAK: (spouts.call_framework,),
+    UNUSED_IGNORE: FIXES[UNUSED_IGNORE],
+}
+
+NO_FIX: Mapping[str, str] = {
+    ACK_BEFORE_DONE: "the tuple must wait for the work: a queue between the threads",
+    OFF_THREAD_COMPLETION: "the work must come back to the handler's thread: a queue",
+    ASYNC_HANDLER: "the body must be written without `await` or `yield`",
+    TICK_ANCHORED_EMIT: "the bolt must keep each tuple until the tick",
+    STDOUT_IN_MULTILANG: "where the text goes is open: a log file, a logger, standard error",
+    UNDECLARED_EMIT: "the emit or the declaration may be wrong",
+    UNDRAINED_BUFFER: "when the buffer is sent is a decision",
+    EVICTING_BUFFER: "another container, or a way to complete what it drops",
+    BATCH_WITHOUT_TIMER: "how long a tuple may wait is a decision",
+    ACKERS_ZERO: "either the guarantee or the setting is meant",
+    TIMEOUTS_DISABLED: "the right timeout depends on the topology",
+    FLUSH_SLOWER_THAN_TIMEOUT: "the flush or the timeout may be wrong",
+    BROKEN_WIRING: "which name or field is meant is open",
+    BATCH_WITHOUT_TICKS: "how long a tuple may wait is a decision",
+    WEAK_GUARANTEE: "the guarantee follows from the whole topology",
+    NEVER_ZERO_ENTRY: "it is a fact of a heap or a run",
+    ORPHAN_ENTRY: "it is a fact of a heap or a run",
+    PENDING_GROWTH: "it is a fact of a heap or a run",
+}
+
+
+def kinds_of(code: str) -> str:
+    """Return the kinds of fixes that a rule has: "safe", "unsafe", "safe, unsafe" or "none"."""
+    safe, unsafe = (
+        any((each in SAFE.get(code, ())) is kind for each in FIXES.get(code, ())) for kind in (True, False)
+    )
+    return ", ".join(word for word, has in (("safe", safe), ("unsafe", unsafe)) if has) or "none"
+
+
+def described(code: str, *, safe: bool) -> list[str]:
+    """Return what the safe or the unsafe fixes of a rule do."""
+    chosen = (each for each in FIXES.get(code, ()) if (each in SAFE.get(code, ())) is safe)
+    return [(each.__doc__ or "").partition("\n")[0].rstrip(".") for each in chosen]
+
+
 def fixes_of(finding: Finding, document: Document) -> Iterator[Fix]:
     """Yield the fixes of a finding of lint, the best first; that of code that components share is unsafe."""
     if not isinstance(finding.evidence, PathWitness):
@@ -121,7 +189,7 @@ def fixes_of(finding: Finding, document: Document) -> Iterator[Fix]:
     for propose in FIXES.get(finding.code, ()):
         fix = propose(finding, document)
         if fix is not None:
-            yield replace(fix, safe=fix.safe and not shared)
+            yield replace(fix, safe=fix.safe and not shared and propose in SAFE.get(finding.code, ()))
 
 
 def open_document(data: bytes, language: str) -> Document | None:

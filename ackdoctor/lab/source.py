@@ -53,11 +53,15 @@ class OffsetSpout(Spout):
     """Emits (offset, attempt) with the offset as message id.
 
     `rate` limits the tuples per second.  A failed offset is emitted again before new ones.  The floor is committed
-    when `commit_s` seconds have passed since the last commit, as soon as the spout is called.
+    when `commit_s` seconds have passed since the last commit, as soon as the spout is called.  Without `tracked` the
+    tuples have no message id.
     """
 
-    def __init__(self, partition: Partition, *, rate: float | None = None, commit_s: float = 0) -> None:
+    def __init__(
+        self, partition: Partition, *, rate: float | None = None, commit_s: float = 0, tracked: bool = True
+    ) -> None:
         self._partition = partition
+        self._tracked = tracked
         self._interval_ms = 1000 / rate if rate else 0
         self._commit_ms = commit_s * 1000
         self._due_ms = 0.0
@@ -99,7 +103,7 @@ class OffsetSpout(Spout):
             offset = read.end
             read.end += 1
         attempt = partition.attempts[offset] = partition.attempts.get(offset, 0) + 1
-        self.collector.emit((offset, attempt), msg_id=offset)
+        self.collector.emit((offset, attempt), msg_id=offset if self._tracked else None)
         return None
 
     def ack(self, msg_id: Hashable) -> None:

@@ -13,6 +13,7 @@ import pytest
 from ackdoctor import __version__
 from ackdoctor.cli import lint
 from ackdoctor.cli.output import complain
+from ackdoctor.fixes import kinds_of
 from tests.cli.running import BOLT
 from tests.rule_pages import load_metadata, load_rules
 
@@ -84,6 +85,7 @@ def test_rules_come_as_a_table(shell):
             r.name,
             r.severity.word + ("" if r.default else ", off"),
             ", ".join(r.evidence),
+            kinds_of(r.code),
             r.summary,
         ]
         for r in RULES.values()
@@ -99,6 +101,7 @@ def test_rules_come_as_json(shell):
             "severity": r.severity.word,
             "default": r.default,
             "evidence": list(r.evidence),
+            "fix": kinds_of(r.code),
             "summary": r.summary,
         }
         for r in RULES.values()

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.fixes import FIXES
+from ackdoctor.fixes import FIXES, NO_FIX, SAFE, described
 from ackdoctor.rulebook import BLOCKING_NEXT_TUPLE, UNUSED_IGNORE, locate
 from tests.advice.component_runs import Cost, run_components
 from tests.advice.test_fixes import PAIRS, Pair
@@ -38,6 +38,12 @@ def _diff(folder: Path, files: dict[str, str], code: str) -> str:
 
 def test_the_head_of_a_page_names_whether_the_rule_has_a_fix() -> None:
     assert set(WITH_FIX) == set(FIXES)
+
+
+def test_each_rule_has_a_fix_or_a_reason_for_none() -> None:
+    assert set(NO_FIX) == set(PAGES) - set(FIXES)
+    assert all(set(fixes) <= set(FIXES[code]) for code, fixes in SAFE.items())
+    assert all(described(code, safe=True) + described(code, safe=False) for code in FIXES)
 
 
 @pytest.mark.parametrize("code", WITH_FIX)

@@ -10,7 +10,7 @@ from pygls.uris import from_fs_path
 from pytest_lsp import LanguageClient
 
 COMMAND = [sys.executable, "-m", "ackdoctor", "server"]
-_WAIT_S = 10
+_WAIT_S = 60
 
 BOLT = """\
 from streamparse import Bolt
@@ -107,6 +107,10 @@ class Editor:
     def set_options(self, options: object) -> None:
         settings = {"ackdoctor": options}
         self.client.workspace_did_change_configuration(types.DidChangeConfigurationParams(settings))
+
+    async def shown(self, text: str) -> None:
+        """Wait for a message to the user."""
+        await self.until(lambda: any(text in each.message for each in self.client.messages))
 
     def codes(self, name: str) -> list[str] | None:
         found = self.client.diagnostics.get(self.uri(name))

@@ -22,7 +22,6 @@ _MILLISECONDS = 1000
 _SUBPROCESS = "topology.subprocess.timeout.secs"
 _WORKER = "supervisor.worker.timeout.secs"  # the heartbeat of a process falls back to it
 _USUAL = 30
-_MULTILANG = frozenset({"streamparse-py", "streamparse-clj", "pyleus", "petrel"})
 
 
 class _Wait(NamedTuple):
@@ -137,13 +136,12 @@ def _subprocesses(wiring: Wiring) -> Iterator[Defect]:
     """Yield bolts in another process that sleep longer than Storm waits for their heartbeat."""
     setting = wiring.setting(_SUBPROCESS) or wiring.setting(_WORKER)
     timeout = _USUAL if setting is None else number(setting)
-    if timeout is None:
+    if timeout is None or is_heron(wiring.judged.topology):  # Heron runs Python in its own instances
         return
-    multilang = wiring.judged.topology.kind in _MULTILANG
     for node in wiring.graph.nodes.values():
         facts = wiring.facts(node)
         slept = facts.sleep if facts is not None and node.role == "bolt" else None
-        if slept is not None and slept[0] >= timeout and (multilang or node.cls.endswith(".py")):
+        if slept is not None and slept[0] >= timeout and slept[1].path.endswith(".py"):
             values = {"name": node.id, "time": f"{slept[0]:g} s", "timeout": f"{timeout:g} s"}
             kind = "subprocess-timeout"
             yield wiring.defect(FLUSH_SLOWER_THAN_TIMEOUT, kind, "likely", slept[1], node.id, **values)

@@ -23,7 +23,7 @@ def undecided_settings(gap: Gap, component: str = "") -> Iterator[Setting]:
 
 
 def is_undecided(topology: Topology, setting: Setting) -> bool:
-    """Whether a mapping that is not read may set a key: the same gap stands for several keys."""
+    """Whether a mapping that is not read may set a key: the same gap is the value of several keys."""
     same = (each for each in topology.settings if each.place == setting.place and each.key != setting.key)
     return isinstance(setting.value, Gap) and any(each.value == setting.value for each in same)
 
