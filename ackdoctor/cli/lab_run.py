@@ -27,7 +27,6 @@ from ackdoctor.topology.marked_yaml import read as read_yaml
 from ackdoctor.tracer.install import install
 from ackdoctor.tracer.ledger import Ledger
 
-_PYLEUS = "pyleus"
 _STREAMPARSE_FOLDER = "topologies"
 _INTERRUPTED = 130
 
@@ -36,8 +35,8 @@ _INTERRUPTED = 130
 class Run:
     """Run a topology under faults: your own spouts and bolts, in a simulator of Storm.
 
-    This command imports and runs your code in this process, unlike lint. TOPOLOGY is a streamparse, Petrel or heronpy
-    file, or a YAML file of pyleus or Flux. Numbers in faults count the tuples of a component; for a spout, the calls of its
+    This command imports and runs your code in this process, unlike lint. TOPOLOGY is the Python or YAML file that
+    wires Python components. Numbers in faults count the tuples of a component; for a spout, the calls of its
     next_tuple. Times are those of the simulation. Exit code: 0 nothing is lost or stuck; 1 something is, or a
     component breaks a rule; 2 the topology could not be run, or not to its end; 130 interrupted.
     """
@@ -162,12 +161,6 @@ class Run:
 
     def _options(self, judged: Judged, project: Path, faults: Plan) -> Options:
         version = acker_option(self.acker_version, profile, NEWEST) if self.acker_version else None
-        arguments: dict[str, Sequence[str]] = {}
-        if judged.topology.framework.startswith(_PYLEUS):
-            given = _pyleus_options(self.topology)
-            arguments = {
-                node.id: ("--options", json.dumps(given.get(node.id, {}))) for node in judged.topology.nodes
-            }
         return Options(
             project=project,
             plan=faults,
@@ -177,7 +170,7 @@ class Run:
             limit=self.limit,
             profile=version,
             conf=_settings(self.conf or ()),
-            arguments=arguments,
+            component_options=_options_of(self.topology),
             folder=str(Path.cwd()),
         )
 
@@ -211,10 +204,10 @@ def _settings(values: Sequence[str]) -> Mapping[str, object]:
     return found
 
 
-def _pyleus_options(file: Path) -> Mapping[str, Value]:
-    """Return the `options` of each component of a pyleus file, by component id."""
-    document = read_yaml(str(file), file.read_bytes())
-    if isinstance(document, Gap):
+def _options_of(file: Path) -> Mapping[str, Value]:
+    """Return the `options` of each component of a YAML file that lists spouts and bolts, by component id."""
+    document = read_yaml(str(file), file.read_bytes()) if file.suffix in {".yaml", ".yml"} else None
+    if document is None or isinstance(document, Gap):
         return {}
     entries = document.root.items_of("topology")
     components = [entry.get(kind) for entry in entries for kind in ("spout", "bolt")]

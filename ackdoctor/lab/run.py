@@ -25,7 +25,7 @@ from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import Tup
 from ackdoctor.lab.fates import Fate, Messages
 from ackdoctor.lab.faults import ACKERS, Plan, task_component
-from ackdoctor.lab.frameworks import descent
+from ackdoctor.lab.frameworks import command_line, descent
 from ackdoctor.lab.loader import blamed_line, in_words
 from ackdoctor.lab.messages import Setup
 from ackdoctor.lab.runtime import LossModel, Parcel
@@ -206,7 +206,12 @@ class _Lab:
             return lambda: WatchedBolt(self._watch, node.id, classes[node.id], setup)
 
         surroundings = Surroundings(
-            conf=options.conf, arguments=options.arguments, profile=self._profile.name
+            conf=options.conf,
+            arguments={
+                name: command_line(cls, options.component_options.get(name, {}))
+                for name, cls in classes.items()
+            },
+            profile=self._profile.name,
         )
         self._topology = topology = build(judged, surroundings, spout, bolt)
         self._timeout_s = topology.settings.message_timeout_secs
