@@ -188,8 +188,21 @@ def fixes_of(finding: Finding, document: Document) -> Iterator[Fix]:
     shared = bool(finding.home or finding.heritage)
     for propose in FIXES.get(finding.code, ()):
         fix = propose(finding, document)
-        if fix is not None:
+        if fix is not None and not (document.java and _breaks(document, fix)):
             yield replace(fix, safe=fix.safe and not shared and propose in SAFE.get(finding.code, ()))
+
+
+def _breaks(document: Document, fix: Fix) -> bool:
+    """Whether javac would reject an edited file for code that it accepts before."""
+    from ackdoctor.fixes.java_compile import faults
+
+    text, inserted, moved = document.text, [], 0
+    for edit in sorted(fix.edits):
+        start, end = document.offset(*edit.span[:2]) + moved, document.offset(*edit.span[2:]) + moved
+        text = f"{text[:start]}{edit.text}{text[end:]}"
+        inserted.append((start, start + len(edit.text)))
+        moved += len(edit.text) - (end - start)
+    return len(faults(text, inserted)) > len(faults(document.text, ()))
 
 
 def open_document(data: bytes, language: str) -> Document | None:

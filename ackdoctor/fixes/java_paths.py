@@ -8,6 +8,7 @@ import re
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES, completing, handler_of, input_of, unit_of
 from ackdoctor.fixes.java_imports import import_edits
+from ackdoctor.fixes.java_work import is_buffered, is_dropped_on_purpose, is_undecided
 from ackdoctor.fixes.moves import last_in_try
 from ackdoctor.fixes.statements import completion, insert_after, insert_before, removal, statement_of
 from ackdoctor.model.finding import Edit, Finding, Fix
@@ -73,10 +74,32 @@ def finish_early(finding: Finding, document: Document) -> Fix | None:
     given = [each for each in call.children if each.kind == "argument"]
     if call.kind != "call" or len(given) != 1 or document.source(given[0]) != name:
         return None
+    if handler is None or not _only_completes(document, handler, call):
+        return None
+    if is_buffered(document, handler, left.start) or not is_dropped_on_purpose(left, handler, document, name):
+        return None
     edits = insert_before(document, left, document.source(last))
     return (
         Fix(title=f"`{document.source(call)}` before this return", safe=False, edits=edits) if edits else None
     )
+
+
+def _only_completes(document: Document, handler: Node, call: Node) -> bool:
+    """Whether a call acks its argument, or runs a method of the class that does this alone."""
+    if completion(call, "ack"):
+        return True
+    scope = handler.nearest("class")
+    methods = (
+        [each for each in scope.children if each.kind == "function" and each.name == call.name]
+        if scope
+        else []
+    )
+    if len(methods) != 1 or (
+        call.children[0].kind == "receiver" and document.source(call.children[0]) != "this"
+    ):
+        return False
+    calls = [each for each in methods[0].walk() if each.kind == "call"]
+    return bool(calls) and all(completion(each, "ack") for each in calls)
 
 
 def complete_branch(finding: Finding, document: Document) -> Fix | None:
@@ -137,10 +160,14 @@ def ack_at_the_end(finding: Finding, document: Document) -> Fix | None:
     block = handler.children[-1] if handler is not None else None
     if handler is None or ack is None or block is None or block.kind != "block":
         return None
+    name = input_of(document, handler, finding)
+    if is_buffered(document, handler, handler.end) or is_undecided(handler, document, name):
+        return None
     edits: list[Edit] = []
     for left in handler.walk():
         if left.kind == "return" and left.nearest(*SCOPES) is handler:
-            before = insert_before(document, left, ack)
+            dropped = is_dropped_on_purpose(left, handler, document, name)
+            before = insert_before(document, left, ack if dropped else ack.replace(".ack(", ".fail(", 1))
             if document.source(left).rstrip("; ") != "return" or before is None:
                 return None
             edits += before
@@ -174,6 +201,8 @@ def ack_behind_finally(finding: Finding, document: Document) -> Fix | None:
     code = document.source(ack)
     indent = document.indent(whole)
     early = [node for node in whole.walk() if node.kind == "return" and node.nearest(*SCOPES) is handler]
+    if any(node.nearest("handler", "function") is not handler for node in early):
+        return None  # an ack before the `return` of a `catch` would hide its failure
     earlier = [edit for node in early for edit in insert_before(document, node, code) or ()]
     if (
         indent is None

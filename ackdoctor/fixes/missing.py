@@ -5,6 +5,7 @@ Whether such a path should ack or fail is the author's decision, so these fixes 
 
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import keeps_work
+from ackdoctor.fixes.java_work import is_buffered, is_dropped_on_purpose
 from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
 from ackdoctor.model.finding import Finding, Fix
 
@@ -12,16 +13,30 @@ _SCOPES = ("function", "lambda", "class")
 
 
 def complete_path(finding: Finding, document: Document) -> Fix | None:
-    """Ack the tuple before the `return` that leaves it open, as the handler does elsewhere."""
+    """Ack the tuple before the `return` that leaves it open; in Java, fail it if the input alone does not decide to leave."""
     left = document.node_at(finding.site.span, "return")
     if left is None or document.source(left).rstrip("; ") != "return" or finding.case != "one path":
         return None
     ack = _ack_of(left, finding) if not keeps_work(left) else None
-    edits = insert_before(document, left, document.source(ack)) if ack is not None else None
-    if ack is None or not edits:
+    code = _finishing(document, left, ack) if ack is not None else None
+    edits = insert_before(document, left, code) if code else None
+    if not code or not edits:
         return None
-    title = f"`{document.source(ack).rstrip(';')}` before this return"
+    title = f"`{code.rstrip(';')}` before this return"
     return Fix(title=title, safe=False, edits=edits)
+
+
+def _finishing(document: Document, left: Node, ack: Node) -> str | None:
+    """Return what completes the tuple before a `return`: in Java a `fail` unless the input alone decides to leave."""
+    code, handler = document.source(ack), left.nearest("function")
+    if not document.java or handler is None:
+        return code
+    if is_buffered(document, handler, left.start):
+        return None
+    tup = completion(ack.children[0], "ack")
+    if tup is not None and is_dropped_on_purpose(left, handler, document, tup.name):
+        return code
+    return code.replace(".ack(", ".fail(", 1)
 
 
 def fail_in_handler(finding: Finding, document: Document) -> Fix | None:

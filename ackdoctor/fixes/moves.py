@@ -93,6 +93,9 @@ def _out_of_loop(
 ) -> tuple[Edit, ...] | None:
     leaves = any(node.kind in _LEAVES for node in loop.walk())
     block = statement.parent
+    names = {node.name for node in statement.walk() if node.kind == "name"}
+    if any(node.kind == "bound" and node.name in names for node in loop.walk()):
+        return None  # an ack of each element
     if body is None or loop.parent is not body or leaves or block is None or len(block.children) == 1:
         return None
     removed = removal(document, statement)
