@@ -108,7 +108,7 @@ class Run:
         except InvalidFaultError as error:
             raise UsageError(str(error)) from None
         judged, project = self._judged()
-        options = self._options(judged, project, faults)
+        options = self._options(project, faults)
         ids = {node.id: node.role for node in judged.topology.nodes}
         try:
             faults.check(*([name for name in ids if ids[name] == role] for role in ("spout", "bolt")))
@@ -159,7 +159,7 @@ class Run:
             complain(f"{file}: the topology depends on {branch}; this run takes that branch")
         return chosen[0], project
 
-    def _options(self, judged: Judged, project: Path, faults: Plan) -> Options:
+    def _options(self, project: Path, faults: Plan) -> Options:
         version = acker_option(self.acker_version, profile, NEWEST) if self.acker_version else None
         return Options(
             project=project,

@@ -9,7 +9,7 @@ completed, at most `PATIENCE` message timeouts long, with ever fewer calls of th
 import logging
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -70,9 +70,7 @@ class Options:
     limit: float = 60.0
     profile: Profile | None = None  # by default that of the framework
     conf: Mapping[str, object] = field(default_factory=dict)
-    arguments: Mapping[str, Sequence[str]] = field(
-        default_factory=dict
-    )  # component -> end of its command line
+    component_options: Mapping[str, object] = field(default_factory=dict)  # by component, from its file
     folder: str = ""
 
 
