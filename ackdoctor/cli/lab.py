@@ -16,6 +16,7 @@ from ackdoctor.cli.commands import (
     complete_words,
     formats_option,
 )
+from ackdoctor.cli.lab_run import Run
 from ackdoctor.cli.output import context_for, destination, escaped_report, require_writable, width_for
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
@@ -150,4 +151,5 @@ class Scenes:
 
 
 lab.command("study")(callback_of(Study))
+lab.command("run")(callback_of(Run))
 lab.command("scenes")(callback_of(Scenes))

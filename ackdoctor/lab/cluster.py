@@ -247,6 +247,11 @@ class Cluster:
         """How many messages the network lost, or were lost with a worker."""
         return self._runtime.lost + sum(death.lost + death.unsent + death.dropped for death in self.deaths)
 
+    @property
+    def dropped(self) -> int:
+        """How many messages the network lost."""
+        return self._runtime.lost
+
     def pending(self) -> Iterator[PendingEntry]:
         """The entries of all ackers."""
         return chain.from_iterable(acker.pending() for acker in self.ackers)

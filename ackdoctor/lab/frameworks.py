@@ -8,6 +8,7 @@ the real serializer.  Window bolts read the lab's clock instead of the wall cloc
 """
 
 import inspect
+import json
 import logging
 import os
 import signal
@@ -290,6 +291,13 @@ def launcher(component_class: type) -> _Launcher:
             f"{component_class.__qualname__}: no bench runs this {dialect.title}: before 3.0 its classes are not pystorm's"
         )
     return launch
+
+
+def command_line(component_class: type, options: object) -> tuple[str, ...]:
+    """Return the end of the command line that passes a component the options in its topology's file."""
+    dialect, _ = descent(component_class)
+    module = dialect.wire.modules[0] if dialect.wire is not None else ""
+    return ("--options", json.dumps(options)) if _LAUNCHERS.get(module) is PyleusChild else ()
 
 
 class InstanceDiedError(ShellError):

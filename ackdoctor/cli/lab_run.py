@@ -1,0 +1,215 @@
+"""`ackdoctor lab run`: a topology of the user's own components under faults, in the simulator."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from ackdoctor.acker.versions import NEWEST, profile
+from ackdoctor.cli.commands import AckerVersion, acker_option, formats_option, path_parser, seconds_option
+from ackdoctor.cli.output import complain, write_report
+from ackdoctor.cli.progress import progress
+from ackdoctor.config import FORMATS, Settings, nearest
+from ackdoctor.lab.faults import InvalidFaultError, Plan, plan
+from ackdoctor.lab.loader import CannotLoadError, Stub, imported
+from ackdoctor.lab.run import CannotRunError, Options, run
+from ackdoctor.lab.topology import InvalidTopologyError
+from ackdoctor.lint.run import lint
+from ackdoctor.model import UsageError
+from ackdoctor.model.finding import Report
+from ackdoctor.model.topology import Gap, Judged, Value
+from ackdoctor.reporters.lab_run import LabRun, document, screen, verdict
+from ackdoctor.topology.marked_yaml import read as read_yaml
+from ackdoctor.tracer.install import install
+from ackdoctor.tracer.ledger import Ledger
+
+_STREAMPARSE_FOLDER = "topologies"
+_INTERRUPTED = 130
+
+
+@dataclass(slots=True, kw_only=True)
+class Run:
+    """Run a topology under faults: your own spouts and bolts, in a simulator of Storm.
+
+    This command imports and runs your code in this process, unlike lint. TOPOLOGY is the Python or YAML file that
+    wires Python components. Numbers in faults count the tuples of a component; for a spout, the calls of its
+    next_tuple. Times are those of the simulation. Exit code: 0 nothing is lost or stuck; 1 something is, or a
+    component breaks a rule; 2 the topology could not be run, or not to its end; 130 interrupted.
+    """
+
+    topology: Annotated[
+        Path, typer.Argument(metavar="TOPOLOGY", parser=path_parser("TOPOLOGY"), help="The topology's file.")
+    ]
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="Its name, if the file has several.")] = (
+        None
+    )
+    kill: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COMPONENT@WHEN",
+            help="The component dies: count@100 before its 100th tuple, count@40s after 40 seconds,"
+            " acker=3 three times at equal intervals. Repeat it for more.",
+        ),
+    ] = None
+    raises: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--raise", metavar="COMPONENT@NUMBER", help="Its handler raises instead of handling this tuple."
+        ),
+    ] = None
+    drop: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="The network loses this share of messages: 0.1%.")
+    ] = None
+    slow: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COMPONENT=TIME", help="A tuple takes the bolt so long: store=40s."),
+    ] = None
+    stub: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE:NAME=MODULE:CLASS",
+            help="Replace an outside service: shop.queue:OrderQueue=stubs:FakeQueue.",
+        ),
+    ] = None
+    conf: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A setting that the components read; a JSON value or text."),
+    ] = None
+    seconds: Annotated[float, seconds_option(0.1, "How long the faults last, in simulated time.")] = 60.0
+    rate: Annotated[
+        float, typer.Option(min=0.01, max=1000, metavar="N", help="Calls of each spout task in a second.")
+    ] = 100.0
+    limit: Annotated[float, seconds_option(1, "Stop after so many seconds of real time.")] = 60.0
+    seed: Annotated[
+        int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
+    ] = 0
+    project: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            parser=path_parser("--project"),
+            help="The directory of the code. Default: the file's; above `topologies`, its parent.",
+        ),
+    ] = None
+    acker_version: AckerVersion = None
+    output_format: Annotated[str, formats_option(*FORMATS)] = "full"
+
+    def run(self) -> int:
+        """Run the topology, write the report and return the exit code."""
+        try:
+            faults = plan(
+                self.kill or (), self.raises or (), [self.drop] if self.drop else (), self.slow or ()
+            )
+            stubs = _stubs(self.stub or ())
+        except InvalidFaultError as error:
+            raise UsageError(str(error)) from None
+        judged, project = self._judged()
+        options = self._options(project, faults)
+        ids = {node.id: node.role for node in judged.topology.nodes}
+        try:
+            faults.check(*([name for name in ids if ids[name] == role] for role in ("spout", "bolt")))
+            with imported(judged, project, stubs) as classes, progress("simulating") as show:
+                outcome = run(judged, classes, options, _observing, show)
+        except (CannotLoadError, CannotRunError, InvalidFaultError, InvalidTopologyError) as error:
+            raise UsageError(str(error)) from None
+        made = LabRun(judged=judged, options=options, outcome=outcome)
+        report = Report(
+            findings=outcome.findings, files=(str(self.topology),), components=len(judged.topology.nodes)
+        )
+        if self.output_format not in {"full", "json", "concise"} and outcome.losses:
+            complain(verdict(made, report))
+        write_report(
+            report,
+            self.output_format,
+            verdict(made, report),
+            screen=lambda *where: screen(made, report, *where),
+            document=lambda stream: document(made, report, stream),
+        )
+        if outcome.interrupted:
+            return _INTERRUPTED
+        return 1 if outcome.losses or outcome.findings else 2 if outcome.stopped else 0
+
+    def _judged(self) -> tuple[Judged, Path]:
+        """Return the topology as lint reads it, and the directory that its paths start from."""
+        file = self.topology
+        if not file.is_file():
+            raise UsageError(f"TOPOLOGY: {file} is {'a directory' if file.is_dir() else 'no file'}")
+        folder = file.resolve().parent
+        above = folder.parent if folder.name == _STREAMPARSE_FOLDER else folder
+        project = self.project.resolve() if self.project is not None else above
+        if not project.is_dir() or not file.resolve().is_relative_to(project):
+            raise UsageError(f"--project: {file} is not below {project}")
+        with progress("reading the topology") as show:
+            found = lint([project], Settings(directory=project), root=project, progress=show).topologies
+        own = str(file.resolve().relative_to(project))
+        here = [judged for judged in found if judged.topology.place.path == own]
+        names = sorted({judged.topology.name for judged in here})
+        if not here:
+            raise UsageError(f"{file}: no topology; looked for Python or YAML that wires a spout to a bolt")
+        if self.name is None and len(names) > 1:
+            raise UsageError(f"{file} has {len(names)} topologies; name one: {', '.join(names)}")
+        chosen = [judged for judged in here if self.name in (None, judged.topology.name)]
+        if not chosen:
+            raise UsageError(f"NAME: no topology is called `{self.name}`{nearest(self.name or '', names)}")
+        if branch := chosen[0].topology.branch:
+            complain(f"{file}: the topology depends on {branch}; this run takes that branch")
+        return chosen[0], project
+
+    def _options(self, project: Path, faults: Plan) -> Options:
+        version = acker_option(self.acker_version, profile, NEWEST) if self.acker_version else None
+        return Options(
+            project=project,
+            plan=faults,
+            seed=self.seed,
+            seconds=self.seconds,
+            rate=self.rate,
+            limit=self.limit,
+            profile=version,
+            conf=_settings(self.conf or ()),
+            component_options=_options_of(self.topology),
+            folder=str(Path.cwd()),
+        )
+
+
+@contextmanager
+def _observing(ledger: Ledger) -> Iterator[None]:
+    installation = install(ledger)
+    try:
+        yield
+    finally:
+        installation.undo()
+
+
+def _stubs(values: Sequence[str]) -> list[Stub]:
+    try:
+        return [Stub.parse(value) for value in values]
+    except ValueError as error:
+        raise UsageError(f"--stub: {error}") from None
+
+
+def _settings(values: Sequence[str]) -> Mapping[str, object]:
+    found: dict[str, object] = {}
+    for value in values:
+        key, equals, text = value.partition("=")
+        if not key or not equals:
+            raise UsageError(f"--conf: {value!r} is not KEY=VALUE")
+        try:
+            found[key] = json.loads(text)
+        except ValueError:
+            found[key] = text
+    return found
+
+
+def _options_of(file: Path) -> Mapping[str, Value]:
+    """Return the `options` of each component of a YAML file that lists spouts and bolts, by component id."""
+    document = read_yaml(str(file), file.read_bytes()) if file.suffix in {".yaml", ".yml"} else None
+    if document is None or isinstance(document, Gap):
+        return {}
+    entries = document.root.items_of("topology")
+    components = [entry.get(kind) for entry in entries for kind in ("spout", "bolt")]
+    found = [(each.text_of("name"), each.get("options")) for each in components if each is not None]
+    return {name: options.value for name, options in found if options is not None}

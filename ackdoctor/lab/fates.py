@@ -1,0 +1,146 @@
+"""The messages of a lab run: each emit of a spout with its replays, and how it ended.
+
+A message is tracked by its id.  If a failed message comes again with another id, its values show that it is the same one.
+"""
+
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+from enum import Enum, unique
+
+from ackdoctor.acker.runtime import VirtualClock
+
+
+@unique
+class State(Enum):
+    """Where a message is."""
+
+    OPEN = "the acker has not answered yet"
+    ACKED = "the spout received an ack"
+    FAILED = "the spout received a fail, and has not emitted it again"
+    DEAD = "it was open when its spout died, and was not emitted again"
+
+
+@dataclass(slots=True, eq=False)
+class _Message:
+    spout: str
+    task: int
+    emits: int = 1
+    emits_after: int = 0  # after the faults
+    state: State = State.OPEN
+    since_ms: int = 0  # of the state
+    is_done: bool = False  # an ack came, at some time
+
+
+@dataclass(slots=True, kw_only=True)
+class Fate:
+    """The ends of the messages of one spout that were emitted before the faults were over.
+
+    `repeated` were emitted more than once.  `lost` failed or died with their spout, and were not emitted again.  `stuck`
+    never completed, although they were emitted after the faults.  `open` were under way at the end.  `untracked` have no
+    message id: Storm reports nothing about them.
+    """
+
+    spout: str
+    messages: int = 0
+    completed: int = 0
+    repeated: int = 0
+    lost: int = 0
+    lost_at_death: int = 0  # of the lost ones
+    stuck: int = 0
+    open: int = 0
+    untracked: int = 0
+
+
+class Messages:
+    """All messages of a run.  After `close`, new ones are not counted."""
+
+    def __init__(self, clock: VirtualClock) -> None:
+        self._clock = clock
+        self._by_id: dict[Hashable, _Message] = {}
+        self._by_values: dict[Hashable, _Message] = {}
+        self._counted: list[_Message] = []
+        self._untracked: dict[str, int] = {}
+        self._closed_ms: int | None = None
+
+    def close(self) -> None:
+        """The faults are over."""
+        if self._closed_ms is None:
+            self._closed_ms = self._clock.now_ms()
+
+    def emitted(self, spout: str, task: int, stream: str, values: object, msg_id: object) -> None:
+        """A spout emitted a tuple."""
+        if msg_id is None:
+            if self._closed_ms is None:
+                self._untracked[spout] = self._untracked.get(spout, 0) + 1
+            return
+        key, text = (spout, task, repr(msg_id)), (spout, stream, repr(values))
+        message = self._by_id.get(key)
+        if message is None:
+            same = self._by_values.get(text)
+            message = same if same is not None and same.state in (State.FAILED, State.DEAD) else None
+        if message is None:
+            message = _Message(spout, task, since_ms=self._clock.now_ms())
+            if self._closed_ms is None:
+                self._counted.append(message)
+        else:
+            message.emits += 1
+            message.emits_after += self._closed_ms is not None
+            self._move(message, State.OPEN)
+        message.task = task
+        self._by_id[key] = self._by_values[text] = message
+
+    def acked(self, spout: str, task: int, msg_id: object) -> None:
+        """The spout received an ack."""
+        message = self._by_id.get((spout, task, repr(msg_id)))
+        if message is not None:
+            message.is_done = True
+            self._move(message, State.ACKED)
+
+    def failed(self, spout: str, task: int, msg_id: object) -> None:
+        """The spout received a fail; called before the spout, which may emit at once."""
+        message = self._by_id.get((spout, task, repr(msg_id)))
+        if message is not None:
+            self._move(message, State.FAILED)
+
+    def died(self, spout: str, task: int) -> None:
+        """A task of a spout died."""
+        for message in set(self._by_id.values()):
+            if (message.spout, message.task, message.state) == (spout, task, State.OPEN):
+                self._move(message, State.DEAD)
+
+    def waiting(self) -> bool:
+        """Whether a counted message has not completed yet."""
+        return any(not message.is_done for message in self._counted)
+
+    def fate(self, spout: str, timeout_s: int, *, early: bool) -> Fate:
+        """Count the ends of a spout's messages; in a run that stopped `early`, all that are not acked are open."""
+        fate = Fate(spout=spout, untracked=self._untracked.get(spout, 0))
+        for message in self._of(spout):
+            fate.messages += 1
+            fate.repeated += message.emits > 1
+            if message.is_done:
+                fate.completed += 1
+            elif not early and self._is_stuck(message, timeout_s):
+                fate.stuck += 1
+            elif early or self._is_young(message, timeout_s):
+                fate.open += 1
+            else:
+                fate.lost += 1
+                fate.lost_at_death += message.state is State.DEAD
+        return fate
+
+    def _of(self, spout: str) -> Iterator[_Message]:
+        return (message for message in self._counted if message.spout == spout)
+
+    def _is_young(self, message: _Message, timeout_s: int) -> bool:
+        """Whether the acker's answer, or the spout's next emit, may still come."""
+        return self._clock.now_ms() - message.since_ms < timeout_s * 1000
+
+    def _is_stuck(self, message: _Message, timeout_s: int) -> bool:
+        """Whether it did not complete although it was emitted after the faults, or the acker never answered."""
+        if message.state is State.OPEN:
+            return message.emits_after > 1 or not self._is_young(message, timeout_s)
+        return message.state is State.FAILED and message.emits_after > 0
+
+    def _move(self, message: _Message, state: State) -> None:
+        message.state, message.since_ms = state, self._clock.now_ms()

@@ -1,0 +1,194 @@
+"""The faults of a lab run: what fails, where and when.
+
+    --kill count@100    the bolt `count` dies before it handles its 100th tuple
+    --kill count@40s    it dies 40 seconds after the start
+    --kill acker=3      the ackers die three times, at equal intervals
+    --raise count@100   the handler of `count` raises instead of handling its 100th tuple
+    --drop 0.1%         the network loses this share of all messages
+    --slow store=40s    each tuple takes `store` 40 seconds
+
+The numbers count tuples (for a spout: calls of its `next_tuple`) over all tasks and restarts, without ticks.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from ackdoctor.config import nearest
+from ackdoctor.lab.topology import ACKER
+
+ACKERS = "acker"  # how a plan names the acker tasks
+_UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+_MAX_SECONDS = 1e6
+_MAX_COUNT = 1_000_000
+
+
+class InvalidFaultError(ValueError):
+    """A fault that cannot be read, or that names no component; the message names the option."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """A component dies: at its tuple `number`, or `seconds` after the start, or `times` at equal intervals."""
+
+    component: str
+    number: int = 0
+    seconds: float = 0.0
+    times: int = 0
+
+    def moments(self, length: float) -> tuple[float, ...]:
+        """The seconds of its deaths in a run of this length; none if a tuple decides."""
+        if self.times:
+            return tuple(length * n / (self.times + 1) for n in range(1, self.times + 1))
+        return () if self.number else (self.seconds,)
+
+    def __str__(self) -> str:
+        if self.times:
+            return f"--kill {self.component}={self.times}"
+        return f"--kill {self.component}@{self.number or in_seconds(self.seconds)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Raise:
+    """The handler of a component raises instead of handling its tuple `number`."""
+
+    component: str
+    number: int
+
+    def __str__(self) -> str:
+        return f"--raise {self.component}@{self.number}"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """The network loses a share of all messages, 0 to 1."""
+
+    share: float
+
+    def __str__(self) -> str:
+        return f"--drop {self.share * 100:g}%"
+
+
+@dataclass(frozen=True, slots=True)
+class Slow:
+    """Each tuple takes a component so many seconds."""
+
+    component: str
+    seconds: float
+
+    def __str__(self) -> str:
+        return f"--slow {self.component}={in_seconds(self.seconds)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All faults of a run."""
+
+    kills: tuple[Kill, ...] = ()
+    raises: tuple[Raise, ...] = ()
+    drops: tuple[Drop, ...] = ()
+    slows: tuple[Slow, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join(map(str, (*self.kills, *self.raises, *self.drops, *self.slows))) or "none"
+
+    @property
+    def share(self) -> float:
+        """The share of messages that the network loses; the last one given counts."""
+        return self.drops[-1].share if self.drops else 0.0
+
+    def check(self, spouts: Collection[str], bolts: Collection[str]) -> None:
+        """Raise InvalidFaultError if the topology lacks a component, or a fault does not suit it."""
+        known = [*spouts, *bolts]
+        faults: tuple[Kill | Raise | Slow, ...] = (*self.kills, *self.raises, *self.slows)
+        for fault in faults:
+            name = fault.component
+            if name in known:
+                if isinstance(fault, Slow) and name in spouts:
+                    raise InvalidFaultError(f"--slow: `{name}` is a spout; --rate sets how fast spouts emit")
+                continue
+            if name != ACKERS:
+                raise InvalidFaultError(f"{fault}: no component is called `{name}`{nearest(name, known)}")
+            if not isinstance(fault, Kill) or fault.number:
+                raise InvalidFaultError(
+                    f"{fault}: an acker can only be killed at a time (acker@40s) or several times (acker=3)"
+                )
+
+
+def in_seconds(seconds: float) -> str:
+    """`40s`."""
+    return f"{seconds:g}s"
+
+
+def plan(
+    kills: Iterable[str] = (),
+    raises: Iterable[str] = (),
+    drops: Iterable[str] = (),
+    slows: Iterable[str] = (),
+) -> Plan:
+    """Parse the values of the options; InvalidFaultError names the one that cannot be read."""
+    return Plan(
+        kills=tuple(map(_kill, kills)),
+        raises=tuple(map(_raise, raises)),
+        drops=tuple(map(_drop, drops)),
+        slows=tuple(map(_slow, slows)),
+    )
+
+
+def task_component(name: str, components: Collection[str]) -> str:
+    """Return the component id of a name in a plan: `acker` is Storm's, unless the topology has one of that name."""
+    return ACKER if name == ACKERS and name not in components else name
+
+
+def _kill(value: str) -> Kill:
+    component, sign, moment = _split(value, "@=")
+    if sign == "=":
+        return Kill(component, times=_count("--kill", value, moment))
+    if moment.isdecimal():
+        return Kill(component, number=_count("--kill", value, moment))
+    if sign:
+        return Kill(component, seconds=_seconds("--kill", value, moment))
+    raise InvalidFaultError(f"--kill: {value!r} is not COMPONENT@NUMBER, COMPONENT@TIME or COMPONENT=TIMES")
+
+
+def _raise(value: str) -> Raise:
+    component, sign, number = _split(value, "@")
+    if not sign:
+        raise InvalidFaultError(f"--raise: {value!r} is not COMPONENT@NUMBER")
+    return Raise(component, _count("--raise", value, number))
+
+
+def _drop(value: str) -> Drop:
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,9})?)(%?)", value.strip())
+    share = float(found[1]) / (100 if found[2] else 1) if found else -1.0
+    if not 0 < share < 1:
+        raise InvalidFaultError(f"--drop: {value!r} is not a share of the messages; write 0.1% or 0.001")
+    return Drop(share)
+
+
+def _slow(value: str) -> Slow:
+    component, sign, time = _split(value, "=")
+    if not sign:
+        raise InvalidFaultError(f"--slow: {value!r} is not COMPONENT=TIME")
+    return Slow(component, _seconds("--slow", value, time))
+
+
+def _split(value: str, signs: str) -> Sequence[str]:
+    """Split at the last of these signs: a component id may hold others."""
+    found = re.fullmatch(rf"(.+)([{signs}])([^{signs}]+)", value.strip(), re.DOTALL)
+    return found.groups() if found else (value, "", "")
+
+
+def _count(option: str, value: str, number: str) -> int:
+    count = int(number) if re.fullmatch(r"[0-9]{1,9}", number) else 0
+    if not 0 < count <= _MAX_COUNT:
+        raise InvalidFaultError(f"{option}: {value!r} has no number from 1 to {_MAX_COUNT:,}")
+    return count
+
+
+def _seconds(option: str, value: str, time: str) -> float:
+    found = re.fullmatch(r"(\d{1,9}(?:\.\d{1,3})?)(ms|s|m|h)", time.strip())
+    seconds = float(found[1]) * _UNITS[found[2]] if found else 0.0
+    if not 0 < seconds <= _MAX_SECONDS:
+        raise InvalidFaultError(f"{option}: {value!r} has no time; write 500ms, 40s or 5m")
+    return seconds

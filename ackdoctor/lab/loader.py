@@ -1,0 +1,234 @@
+"""Import the components of a wired topology, and build it for the simulator.
+
+The code runs in this process.  `imported` finds the modules below the topology's directories before any other, translates
+Python 2 as the linter does, and forgets the modules at the end.  A script that starts its component when it is imported
+does not start it here: the lab does.
+"""
+
+import io
+import re
+import sys
+import traceback
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from dataclasses import dataclass
+from importlib import import_module
+from importlib.machinery import ModuleSpec, SourceFileLoader
+from importlib.util import spec_from_file_location
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Any
+
+from ackdoctor.dialects import load
+from ackdoctor.frontends.python.source import translate
+from ackdoctor.model.topology import Judged, Node
+from ackdoctor.tracer.components import belongs
+
+_PRINTS_TO = re.compile(
+    rb"^[ \t]*print[ \t]*>>", re.MULTILINE
+)  # Python 3 compiles it, and raises a TypeError
+
+
+class CannotLoadError(Exception):
+    """The code of a topology cannot be imported; the message names the file and the line."""
+
+
+class SourceLoader(SourceFileLoader):
+    """Translates Python 2, and writes no bytecode."""
+
+    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
+        """Do not write."""
+
+    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]  # typeshed's has no path-like
+        """Compile the source, after the translation that Python 2 needs."""
+        try:
+            if _PRINTS_TO.search(data) is None:
+                return super().source_to_code(data, path)
+        except SyntaxError:
+            pass
+        translation = translate(bytes(data).decode(errors="replace"))
+        return super().source_to_code(translation.text.encode() if translation else data, path)
+
+
+class SourceFinder:
+    """Finds the modules below some directories before any other finder; `found` are the names of those it found."""
+
+    def __init__(self, roots: Sequence[Path]) -> None:
+        self._roots = roots
+        self.found: list[str] = []
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return the spec of a file or a package with an `__init__.py`."""
+        del path, target
+        for root in self._roots:
+            place = root.joinpath(*fullname.split("."))
+            package = place / "__init__.py"
+            file = package if package.is_file() else place.with_suffix(".py")
+            if file.is_file():
+                self.found.append(fullname)
+                return spec_from_file_location(fullname, file, loader=SourceLoader(fullname, str(file)))
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Stub:
+    """A replacement for an attribute of a module: `name` of `module` becomes `new_name` of `new_module`."""
+
+    module: str
+    name: str
+    new_module: str
+    new_name: str
+
+    @classmethod
+    def parse(cls, value: str) -> "Stub":
+        """Parse `shop.queue:OrderQueue=stubs:FakeQueue`; ValueError if it is none."""
+        old, _, new = value.partition("=")
+        parts = (*old.partition(":")[::2], *new.partition(":")[::2])
+        if not all(part.replace(".", "_").isidentifier() for part in parts):
+            raise ValueError(f"{value!r} is not MODULE:NAME=MODULE:CLASS")
+        return cls(*parts)
+
+
+@contextmanager
+def imported(judged: Judged, project: Path, stubs: Sequence[Stub] = ()) -> Iterator[Mapping[str, type]]:
+    """Import the components; yield their classes by component id, and remove their modules afterwards.
+
+    `project` is the directory that the paths of the topology start from.  CannotLoadError if a class cannot be imported.
+    """
+    roots = _roots(judged, project)
+    finder = SourceFinder(roots)
+    before = set(sys.modules)
+    replaced: list[tuple[ModuleType, str, Any]] = []
+    sys.meta_path.insert(0, finder)
+    sys.path[:0] = map(str, roots)
+    try:
+        with ExitStack() as scripts, redirect_stdout(io.StringIO()):
+            _hold_scripts(judged, scripts)
+            for stub in stubs:
+                replaced += _install(stub)
+            classes = {node.id: _class_of(node, judged, project) for node in judged.topology.nodes}
+        yield classes
+    finally:
+        sys.meta_path.remove(finder)
+        for root in map(str, roots):
+            sys.path.remove(root)
+        for module, name, old in reversed(replaced):
+            setattr(module, name, old) if old is not None else delattr(module, name)
+        made = {name for stub in stubs for name in _and_parents(stub.module)}
+        for name in {*finder.found, *made} - before:
+            sys.modules.pop(name, None)
+
+
+def _roots(judged: Judged, project: Path) -> list[Path]:
+    """The directories that the imports of the components start from, the project's last."""
+    found: dict[Path, None] = {}
+    for node in judged.topology.nodes:
+        if node.code is not None:
+            found[_module_of(project / node.code.path)[0]] = None
+    found[project / Path(judged.topology.place.path).parent] = None
+    found[project / "src"] = None
+    found[project] = None
+    return [root.resolve() for root in found if root.is_dir()]
+
+
+def _module_of(file: Path) -> tuple[Path, str]:
+    """The directory that an import of a file starts from, and the name of its module."""
+    folder, parts = file.parent, [file.stem]
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return folder, ".".join(parts)
+
+
+def _class_of(node: Node, judged: Judged, project: Path) -> type:
+    if node.code is None:
+        why = f"; {node.unread}" if node.unread else ""
+        raise CannotLoadError(
+            f"{node.place}: the class of `{node.id}`, {node.cls}, is in no Python file under {project}{why};"
+            " --project names the directory of its code"
+        )
+    file = project / node.code.path
+    if file.suffix != ".py":
+        raise CannotLoadError(f"{node.place}: the lab runs Python components; `{node.id}` is in {file.name}")
+    module = _import(_module_of(file)[1], f"{node.code.path}", project)
+    name = judged.facts[node.id].cls.rpartition(".")[2]
+    found = vars(module).get(name)
+    if not isinstance(found, type) or belongs(found) is None:
+        raise CannotLoadError(f"{node.code}: {name} is not a bolt or spout of a framework that the lab runs")
+    return found
+
+
+def _import(name: str, shown: str, project: Path) -> ModuleType:
+    try:
+        return import_module(name)
+    except (Exception, SystemExit) as error:
+        raise CannotLoadError(f"{blamed_line(error, project) or shown}: {in_words(error)}") from error
+
+
+def blamed_line(error: BaseException, project: Path) -> str:
+    """The innermost line of the project in a traceback, `bolts/count.py:12`; '' if there is none."""
+    top = project.resolve()
+    if isinstance(error, SyntaxError) and error.filename:
+        frames = [(error.filename, error.lineno or 0)]
+    else:
+        frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
+    for path, line in reversed(frames):
+        place = Path(path)
+        if place.is_absolute() and place.is_relative_to(top):
+            return f"{place.relative_to(top)}:{line}"
+    return ""
+
+
+def in_words(error: BaseException) -> str:
+    """`ModuleNotFoundError: No module named 'redis'`, on one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
+
+
+def _hold_scripts(judged: Judged, stack: ExitStack) -> None:
+    """Keep scripts from starting their component while they are imported."""
+    used = {facts.dialect for facts in judged.facts.values()}
+    for dialect in load():
+        for path in {path for role in dialect.roles for path in role.classes if dialect.name in used}:
+            module, _, name = path.rpartition(".")
+            try:
+                cls = vars(import_module(module)).get(name)
+            except ImportError:
+                continue  # a module of another version
+            if isinstance(cls, type) and "run" in vars(cls):
+                stack.callback(setattr, cls, "run", vars(cls)["run"])
+                cls.run = lambda *_args, **_kwargs: None  # type: ignore[attr-defined]  # it has one
+
+
+def _install(stub: Stub) -> Iterable[tuple[ModuleType, str, Any]]:
+    """Put a stub into its module, which is created if it does not exist; return what undoes it."""
+    place = f"--stub {stub.module}:{stub.name}"
+    try:
+        new = getattr(import_module(stub.new_module), stub.new_name)
+    except (Exception, SystemExit) as error:
+        raise CannotLoadError(f"{place}: {stub.new_module}:{stub.new_name}: {in_words(error)}") from error
+    try:
+        module = import_module(stub.module)
+    except (Exception, SystemExit):  # noqa: BLE001 - the service is not installed here: that is what the stub is for
+        module = _empty(stub.module)
+    old = vars(module).get(stub.name)
+    setattr(module, stub.name, new)
+    return [(module, stub.name, old)]
+
+
+def _empty(name: str) -> ModuleType:
+    """Create a module and the packages that it is in."""
+    parent, _, last = name.rpartition(".")
+    module = sys.modules.get(name)
+    if module is None:
+        module = sys.modules[name] = ModuleType(name)
+        module.__path__ = []
+    if parent:
+        setattr(_empty(parent), last, module)
+    return module
+
+
+def _and_parents(name: str) -> list[str]:
+    parts = name.split(".")
+    return [".".join(parts[:end]) for end in range(1, len(parts) + 1)]

@@ -1,0 +1,329 @@
+"""Spouts and bolts of a lab run: paced in virtual time, killed by the plan, and watched."""
+
+import inspect
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import partial, wraps
+from typing import Any
+
+from ackdoctor.acker.runtime import VirtualClock
+from ackdoctor.lab.child import ShellError
+from ackdoctor.lab.component import (
+    Bolt,
+    Context,
+    OutputCollector,
+    Spout,
+    SpoutOutputCollector,
+    Tup,
+    WorkerDiedError,
+)
+from ackdoctor.lab.fates import Messages
+from ackdoctor.lab.faults import Plan
+from ackdoctor.lab.frameworks import HeronBolt, HeronSpout, descent
+from ackdoctor.lab.messages import Setup
+from ackdoctor.lab.multilang import ShellBolt, ShellSpout
+from ackdoctor.lab.topology import DEFAULT_STREAM
+from ackdoctor.model.dialect import EntryKind, WireForm
+from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.tracer.record import ComponentRecord
+
+TUPLE_S = 0.001  # a bolt's time for a tuple
+_HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.NEXT}
+_IDLE_S = 1.0  # the longest pause between two calls of a spout that emits nothing
+_THINNING = 500  # after the faults, a pause is at least the time since then through this
+
+
+class CannotStartError(Exception):
+    """A component does not survive its start."""
+
+
+class InjectedError(Exception):
+    """The exception of `--raise`."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Watch:
+    """What the components of a run share.
+
+    `seen` counts the tuples of each component, `sent` the untracked copies by source, target and stream.  `causes` are
+    the exceptions behind the deaths of workers.  `ended_ms` is when the faults were over.
+    """
+
+    plan: Plan
+    rate: float
+    clock: VirtualClock
+    ledger: Ledger
+    messages: Messages
+    tracks: bool  # whether there is an acker
+    component_of: Callable[[int], str]
+    later: Callable[[float, Callable[[], object]], None]  # schedule an action in so many seconds
+    kill: Callable[[str, int], object]  # of a component and its task
+    seen: Counter[str] = field(default_factory=Counter)
+    sent: Counter[tuple[str, str, str]] = field(default_factory=Counter)
+    causes: dict[tuple[str, str], BaseException] = field(default_factory=dict)
+    ended_ms: int | None = None
+    _due: set[str] = field(default_factory=set)  # components whose next handler call raises
+    _raised: set[str] = field(default_factory=set)  # components whose handler has just raised
+    _running: dict[int, tuple[str, Any]] = field(default_factory=dict)  # task -> component and its runner
+
+    def count(self, component: str) -> None:
+        """Count one tuple of a component; WorkerDiedError if the plan kills it now."""
+        self.seen[component] += 1
+        number = self.seen[component]
+        if any(kill.component == component and kill.number == number for kill in self.plan.kills):
+            raise WorkerDiedError("killed")
+        if any(each.component == component and each.number == number for each in self.plan.raises):
+            self._due.add(component)
+
+    def is_due(self, component: object) -> bool:
+        """Whether the handler of this object raises now; only once."""
+        name = next((name for name, runner in self._running.values() if runner.component is component), "")
+        if name not in self._due:
+            return False
+        self._due.discard(name)
+        self._raised.add(name)
+        return True
+
+    def forget(self, component: str) -> None:
+        """The handler has returned: what it raised has had its effect."""
+        self._raised.discard(component)
+
+    def starts(self, name: str, task: int, runner: object) -> bool:
+        """Register the runner of a task; return whether it replaces one that has died."""
+        before = self._running.get(task)
+        if before is not None:
+            self._excuse(before[1])
+        self._running[task] = (name, runner)
+        return before is not None
+
+    def holds_old(self) -> bool:
+        """Whether a component holds a tuple from before the end of the faults."""
+        end_ns = (self.ended_ms or 0) * 1_000_000
+        return any(
+            received_ns < end_ns
+            for _, runner in self._running.values()
+            if (record := self._record(runner)) is not None
+            for received_ns, *_ in record.open.values()
+        )
+
+    def _record(self, runner: Any) -> ComponentRecord | None:
+        return self.ledger.records.get(id(runner.component))
+
+    def _excuse(self, runner: Any) -> None:
+        """A component that has died need not complete what it held."""
+        record = self._record(runner)
+        if record is not None:
+            for delivery in list(record.open):
+                record.excuse(delivery)
+
+    def failing(self, component: str, error: ShellError) -> None:
+        """Keep the exception of a component that killed its worker."""
+        planned = component in self._raised
+        cause = InjectedError("raised by the lab") if planned else error.__cause__ or error
+        self.causes.setdefault((component, str(error)), cause)
+
+
+def arm(watch: Watch, classes: Iterable[type]) -> None:
+    """Let the handlers of these classes raise when the plan says so; the tracer, which comes later, sees it."""
+    for cls in classes:
+        _, role = descent(cls)
+        for entry in role.entries:
+            handler = getattr(cls, entry.method, None)
+            if entry.kind in _HANDLERS and inspect.isfunction(handler):
+                setattr(cls, entry.method, _raising(watch, handler))
+
+
+def _raising(watch: Watch, handler: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(handler)
+    def handle(*arguments: Any, **keywords: Any) -> Any:
+        if watch.is_due(arguments[0]):
+            raise InjectedError("raised by the lab")
+        return handler(*arguments, **keywords)
+
+    return handle
+
+
+class WatchedBolt(Bolt):
+    """A bolt of the user's."""
+
+    def __init__(self, watch: Watch, name: str, cls: type, setup: Setup) -> None:
+        self._watch, self._name, self._cls = watch, name, cls
+        self._runner = (HeronBolt if _has_delegate(cls) else ShellBolt)(cls, setup=setup)
+        slow = [each.seconds for each in watch.plan.slows if each.component == name]
+        self._seconds = slow[-1] if slow else TUPLE_S
+
+    def prepare(self, context: Context, collector: OutputCollector) -> None:
+        """Start the component; CannotStartError if it does not survive that."""
+        self.context, runner = context, self._runner
+        self._watch.starts(self._name, context.task, runner)
+        try:
+            runner.prepare(context, _BoltOutput(self._watch, self._name, collector))
+        except ShellError as error:
+            raise CannotStartError(self._name) from (error.__cause__ or error)
+        if isinstance(runner, ShellBolt) and runner.period:
+            self._watch.later(runner.period, partial(self._beat, runner, runner.period))
+
+    def execute(self, tup: Tup) -> Iterator[float]:
+        """Handle one tuple or tick, at the end of the time that it takes."""
+        watch = self._watch
+        if tup.is_tick:
+            yield TUPLE_S
+        else:
+            yield self._seconds
+            watch.count(self._name)
+            if not tup.message_id:
+                watch.sent[tup.component, self._name, tup.stream] -= 1
+        try:
+            self._runner.execute(tup)
+        except ShellError as error:
+            watch.failing(self._name, error)
+            raise
+        finally:
+            watch.forget(self._name)
+
+    def cleanup(self) -> None:
+        """End the component."""
+        self._runner.cleanup()
+
+    def _beat(self, runner: ShellBolt, period: float) -> None:
+        """Run the timer thread of the framework."""
+        if runner.died:
+            return
+        try:
+            runner.beat()
+        except ShellError as error:
+            self._watch.failing(self._name, error)
+            self._watch.kill(self._name, self.context.task)
+        else:
+            self._watch.later(period, partial(self._beat, runner, period))
+        finally:
+            self._watch.forget(self._name)
+
+
+class _BoltOutput:
+    """A bolt's collector, which counts the copies that no root tracks."""
+
+    def __init__(self, watch: Watch, name: str, collector: OutputCollector) -> None:
+        self._watch, self._name, self._collector = watch, name, collector
+        self.ack, self.fail, self.reset_timeout = collector.ack, collector.fail, collector.reset_timeout
+
+    def emit(
+        self,
+        values: Sequence[object],
+        *,
+        anchors: Sequence[Tup] = (),
+        stream: str = DEFAULT_STREAM,
+        task: int | None = None,
+    ) -> Sequence[int]:
+        """Emit."""
+        targets = self._collector.emit(values, anchors=anchors, stream=stream, task=task)
+        if not any(anchor.message_id for anchor in anchors):
+            for target in targets:
+                self._watch.sent[self._name, self._watch.component_of(target), stream] += 1
+        return targets
+
+
+class WatchedSpout(Spout):
+    """A spout of the user's, called `rate` times a second while it emits."""
+
+    def __init__(self, watch: Watch, name: str, cls: type, setup: Setup) -> None:
+        self._watch, self._name, self._cls = watch, name, cls
+        self._runner = (HeronSpout if _has_delegate(cls) else ShellSpout)(cls, setup=setup)
+        self._due_ms = 0.0
+        self._pause_s = 1 / watch.rate
+        self._output: _SpoutOutput
+
+    def open(self, context: Context, collector: SpoutOutputCollector) -> None:
+        """Start the component; CannotStartError if it does not survive that."""
+        self.context, watch = context, self._watch
+        if watch.starts(self._name, context.task, self._runner):
+            watch.messages.died(self._name, context.task)
+        self._output = _SpoutOutput(watch, self._name, context.task, collector)
+        try:
+            self._runner.open(context, self._output)
+        except ShellError as error:
+            raise CannotStartError(self._name) from (error.__cause__ or error)
+
+    def activate(self) -> None:
+        """Activate the component; CannotStartError if it does not survive that."""
+        try:
+            self._runner.activate()
+        except ShellError as error:
+            raise CannotStartError(self._name) from (error.__cause__ or error)
+
+    def deactivate(self) -> None:
+        """Deactivate the component."""
+        self._runner.deactivate()
+
+    def next_tuple(self) -> float:
+        """Call the component, unless it is too early; return the seconds until the next call."""
+        watch, now_ms = self._watch, self.context.now_ms()
+        if now_ms < self._due_ms:
+            return (self._due_ms - now_ms) / 1000
+        watch.count(self._name)
+        before = self._output.emits
+        try:
+            self._call(self._runner.next_tuple)
+        finally:
+            watch.forget(self._name)
+        busy = self._output.emits > before
+        self._pause_s = 1 / watch.rate if busy else min(_IDLE_S, 2 * self._pause_s)
+        pause = self._pause_s
+        if watch.ended_ms is not None:
+            pause = max(pause, (now_ms - watch.ended_ms) / 1000 / _THINNING)
+        self._due_ms = max(self._due_ms, now_ms - 1) + pause * 1000
+        return max(0.001, (self._due_ms - now_ms) / 1000)
+
+    def ack(self, msg_id: Hashable) -> None:
+        """The tree of a message is complete."""
+        self._watch.messages.acked(self._name, self.context.task, msg_id)
+        self._call(partial(self._runner.ack, msg_id))
+
+    def fail(self, msg_id: Hashable) -> None:
+        """The tree of a message failed or timed out."""
+        self._watch.messages.failed(self._name, self.context.task, msg_id)
+        self._call(partial(self._runner.fail, msg_id))
+
+    def close(self) -> None:
+        """End the component."""
+        self._runner.close()
+
+    def _call(self, action: Callable[[], object]) -> None:
+        try:
+            action()
+        except ShellError as error:
+            self._watch.failing(self._name, error)
+            raise
+
+
+class _SpoutOutput:
+    """A spout's collector, which follows its messages."""
+
+    def __init__(self, watch: Watch, name: str, task: int, collector: SpoutOutputCollector) -> None:
+        self._watch, self._name, self._task, self._collector = watch, name, task, collector
+        self.emits = 0
+
+    def emit(
+        self,
+        values: Sequence[object],
+        *,
+        msg_id: Any = None,
+        stream: str = DEFAULT_STREAM,
+        task: int | None = None,
+    ) -> Sequence[int]:
+        """Emit."""
+        watch = self._watch
+        self.emits += 1
+        tracked = None if not watch.tracks else msg_id
+        watch.messages.emitted(self._name, self._task, stream, values, tracked)
+        targets = self._collector.emit(values, msg_id=msg_id, stream=stream, task=task)
+        if tracked is None:
+            for target in targets:
+                watch.sent[self._name, watch.component_of(target), stream] += 1
+        return targets
+
+
+def _has_delegate(cls: type) -> bool:
+    wire = descent(cls)[0].wire
+    return wire is not None and wire.form is WireForm.DELEGATE

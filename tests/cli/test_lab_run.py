@@ -1,0 +1,198 @@
+"""`ackdoctor lab run`: the user's own components under faults."""
+
+import json
+import sys
+from textwrap import dedent
+
+import pytest
+
+from tests.frameworks import framework
+
+framework("streamparse")
+
+FILES = {
+    "topology.py": """
+        from streamparse import Grouping, Topology
+
+        from count import CountBolt
+        from words import WordSpout
+
+
+        class Words(Topology):
+            words = WordSpout.spec()
+            count = CountBolt.spec(inputs={words: Grouping.fields("word")})
+        """,
+    "words.py": """
+        from shop import Source
+        from streamparse import Spout
+
+
+        class WordSpout(Spout):
+            outputs = ["word"]
+
+            def initialize(self, conf, context):
+                self.source = Source(conf["queue"])
+
+            def next_tuple(self):
+                word = self.source.take()
+                if word is not None:
+                    self.emit([word], tup_id=word)
+
+            def fail(self, tup_id):
+                self.source.put(tup_id)
+        """,
+    "count.py": """
+        from streamparse import Bolt
+
+
+        class CountBolt(Bolt):
+            def process(self, tup):
+                tup.values[0].upper()
+        """,
+    "stubs.py": """
+        QUEUE = [f"word{number}" for number in range(30)]
+
+
+        class FakeSource:
+            def __init__(self, name):
+                assert name == "words"
+
+            def take(self):
+                return QUEUE.pop(0) if QUEUE else None
+
+            def put(self, word):
+                QUEUE.append(word)
+        """,
+}
+STUB = ("--stub", "shop:Source=stubs:FakeSource", "--conf", "queue=words", "--seconds", "1")
+
+
+@pytest.fixture
+def project(tmp_path):
+    for name, text in FILES.items():
+        (tmp_path / name).write_text(dedent(text).lstrip())
+    return tmp_path
+
+
+def edit(project, name, old, new):
+    text = (project / name).read_text()
+    assert old in text
+    (project / name).write_text(text.replace(old, new))
+
+
+def run(shell, *arguments):
+    return shell("lab", "run", "topology.py", *STUB, *arguments)
+
+
+def test_a_sound_topology_loses_nothing_under_faults(shell, project):
+    before, path = set(sys.modules), list(sys.path)
+    code, out, err = run(shell, "--kill", "count@20", "--kill", "acker=2", "--drop", "5%", "--seed", "3")
+    assert (code, err) == (0, "")
+    assert out.startswith("OK: 30 messages, none lost or stuck\n  Words (topology.py:")
+    assert "faults: --kill count@20 --kill acker=2 --drop 5%" in out
+    assert "killed, as planned" in out
+    assert ({"count", "words", "stubs", "shop"} & set(sys.modules), sys.path) == (set(), path)
+    assert not {name for name in set(sys.modules) - before if name.startswith("shop")}
+
+
+def test_equal_seeds_give_equal_runs(shell, project):
+    first, second, other = (
+        run(shell, "--drop", "20%", "--seed", seed, "--output-format", "json").out for seed in "778"
+    )
+    assert first == second != other
+
+
+def test_a_bolt_that_never_acks_is_blamed(shell, project):
+    edit(project, "count.py", "def process", "auto_ack = False\n\n    def process")
+    code, out, _ = run(shell, "--output-format", "json")
+    found = json.loads(out)
+    (message,) = found["run"]["messages"]
+    assert (code, message["stuck"], message["lost"]) == (1, 30, 0)
+    assert [(each["code"], each["path"]) for each in found["findings"]] == [("ACK101", "count.py")]
+    assert found["run"]["blamed"][0]["code"] == "ACK101"
+
+
+def test_a_spout_that_gives_up_loses_what_a_dead_bolt_held(shell, project):
+    edit(project, "words.py", "self.source.put(tup_id)", "pass")
+    assert run(shell).code == 0
+    code, out, _ = run(shell, "--kill", "count@5")
+    assert code == 1
+    assert "of words lost" in out.splitlines()[0]
+    assert "words: words.py:14 ACK302" in out
+
+
+def test_untracked_tuples_of_a_dead_bolt_are_lost(shell, project):
+    edit(project, "words.py", ", tup_id=word", "")
+    code, out, _ = run(shell, "--raise", "count@5")
+    assert code == 1
+    assert "InjectedError: raised by the lab, as planned" in out
+    assert "untracked tuples from words to count lost" in out.splitlines()[0]
+    assert "ACK301" in out
+
+
+def test_an_exception_of_a_bolt_is_named_with_its_line(shell, project):
+    edit(project, "count.py", "tup.values[0].upper()", "raise LookupError(tup.values[0])")
+    code, out, _ = run(shell)
+    assert code == 1
+    assert "LookupError: word0 (count.py:6)" in " ".join(out.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        (
+            "count.py",
+            "class",
+            "import redis_that_is_missing\nclass",
+            "count.py:4: ModuleNotFoundError: No module",
+        ),
+        ("count.py", "class", "raise SystemExit(3)\nclass", "count.py:4: SystemExit: 3"),
+        ("words.py", 'conf["queue"]', 'conf["host"]', "words.py:9: `words` cannot start: KeyError: 'host'"),
+        ("words.py", 'conf["queue"]', "None", "stubs.py:6: `words` cannot start: AssertionError"),
+    ],
+)
+def test_what_cannot_run_is_one_sentence(shell, project, name, old, new, message):
+    edit(project, name, old, new)
+    code, out, err = run(shell)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("nothing.py",), "nothing.py is no file"),
+        (("count.py",), "count.py: no topology"),
+        (("topology.py", "Other"), "no topology is called `Other`"),
+        (("topology.py", "--kill", "cuont@1"), "did you mean `count`?"),
+        (("topology.py", "--stub", "shop=stubs"), "--stub: 'shop=stubs' is not MODULE:NAME=MODULE:CLASS"),
+        (("topology.py", "--conf", "queue"), "--conf: 'queue' is not KEY=VALUE"),
+        (("topology.py", "--project", "/nowhere"), "is not below"),
+        (("topology.py", "--stub", "shop:Source=stubs:None_"), "has no attribute 'None_'"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence(shell, project, arguments, message):
+    code, out, err = shell("lab", "run", *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert message in err
+
+
+def test_a_topology_that_does_not_settle_is_stopped(shell, project):
+    edit(project, "stubs.py", "QUEUE.pop(0) if QUEUE else None", '__import__("time").sleep(0.01)')
+    code, out, _ = run(shell, "--limit", "1", "--seconds", "1000000")
+    assert code == 2
+    assert out.startswith("INCOMPLETE: the topology did not settle within 1 s")
+
+
+def test_ctrl_c_prints_what_is_known(shell, project):
+    edit(
+        project,
+        "stubs.py",
+        "return QUEUE.pop(0)",
+        'if QUEUE[0] == "word9": raise KeyboardInterrupt\n        return QUEUE.pop(0)',
+    )
+    code, out, _ = run(shell)
+    assert code == 130
+    assert out.startswith("INCOMPLETE: interrupted")
+    assert "words" in out
