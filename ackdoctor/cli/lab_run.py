@@ -113,7 +113,7 @@ class Run:
         try:
             faults.check(*([name for name in ids if ids[name] == role] for role in ("spout", "bolt")))
             with imported(judged, project, stubs) as classes, progress("simulating") as show:
-                outcome = run(judged, classes, options, _observing, show)
+                outcome = run(judged, classes, options, observing, show)
         except (CannotLoadError, CannotRunError, InvalidFaultError, InvalidTopologyError) as error:
             raise UsageError(str(error)) from None
         made = LabRun(judged=judged, options=options, outcome=outcome)
@@ -176,7 +176,8 @@ class Run:
 
 
 @contextmanager
-def _observing(ledger: Ledger) -> Iterator[None]:
+def observing(ledger: Ledger) -> Iterator[None]:
+    """Trace the components of this process for a time."""
     installation = install(ledger)
     try:
         yield
