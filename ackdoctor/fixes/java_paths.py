@@ -203,12 +203,9 @@ def ack_behind_finally(finding: Finding, document: Document) -> Fix | None:
     early = [node for node in whole.walk() if node.kind == "return" and node.nearest(*SCOPES) is handler]
     if any(node.nearest("handler", "function") is not handler for node in early):
         return None  # an ack before the `return` of a `catch` would hide its failure
-    earlier = [edit for node in early for edit in insert_before(document, node, code) or ()]
-    if (
-        indent is None
-        or len(earlier) != len(early)
-        or any(document.source(node) != "return;" for node in early)
-    ):
+    before = [insert_before(document, node, code) for node in early]
+    earlier = [edit for edits in before for edit in edits or ()]
+    if indent is None or None in before or any(document.source(node) != "return;" for node in early):
         return None
     fail = re.sub(r"\.ack\(", ".fail(", code)
     inner = _inner(document, catch, block)

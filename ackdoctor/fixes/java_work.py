@@ -99,9 +99,14 @@ def is_dropped_on_purpose(node: Node, handler: Node, document: Document, name: s
 
 
 def is_undecided(handler: Node, document: Document, name: str) -> bool:
-    """Whether a branch that does more than log depends on anything but the input: the end is reached without the work."""
+    """Whether a handler may reach its end without the work.
+
+    A branch that does more than log depends on anything but the input, or a `catch` of more than reading goes on.
+    """
     inputs = _derived(handler, name)
     for node in handler.walk():
+        if node.kind == "handler" and node.nearest(*SCOPES) is handler and _goes_on(node):
+            return True
         if node.kind != "if" or node.nearest(*SCOPES) is not handler:
             continue
         calls = [call for part in node.children[1:] for call in part.walk() if call.kind == "call"]
@@ -114,6 +119,18 @@ def is_undecided(handler: Node, document: Document, name: str) -> bool:
         if not _is_about(node.children[0], inputs, document) and (works or not logs or not calls):
             return True
     return False
+
+
+def _goes_on(catch: Node) -> bool:
+    """Whether the code behind a `try` that does more than read runs after this `catch` too."""
+    block, whole = catch.children[-1], catch.parent
+    works = any(
+        call.kind == "call" and not _READ.match(call.name)
+        for part in (whole.children if whole is not None else ())
+        if part.kind == "block"
+        for call in part.walk()
+    )
+    return works and not (block.children and block.children[-1].kind in ("return", "raise"))
 
 
 def _is_outer(call: Node) -> bool:

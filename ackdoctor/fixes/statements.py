@@ -77,8 +77,11 @@ def removal(document: Document, statement: Node) -> tuple[Edit, ...] | None:
 
 
 def insert_before(document: Document, statement: Node, code: str) -> tuple[Edit, ...] | None:
-    """Put a statement before another one."""
+    """Put a statement before another one; in Java perhaps in new braces, as in `if (x) return;`."""
     block = statement.parent
+    if document.java and block is not None and block.kind == "if":
+        before = document.edit(statement.start, statement.start, f"{{ {code} ")
+        return (before, document.edit(statement.end, statement.end, " }"))
     if block is None or block.kind != "block":
         return None
     indent = document.indent(statement)

@@ -29,7 +29,7 @@ def ask(pytestconfig, tmp_path_factory) -> Ask:
     scratch = tmp_path_factory.mktemp("java")
 
     def answers(artifact: str, version: str, driver: str, lines: list[str]) -> list[str]:
-        jars = _jars(pytestconfig, artifact, version)
+        jars = jars_of(pytestconfig, artifact, version)
         done = subprocess.run(
             ["java", f"-Djava.io.tmpdir={scratch}", "-cp", f"{jars}/*", str(JAVA / f"{driver}.java")],
             input="".join(f"{line}\n" for line in lines),
@@ -55,7 +55,7 @@ def misuse(pytestconfig, tmp_path_factory) -> Topology:
         pytest.skip(f"needs {' and '.join(missing)} on the path")
 
     def run(artifact: str, version: str, layout: str = WORKER_LAYOUT) -> Path:
-        jars = _jars(pytestconfig, artifact, version)
+        jars = jars_of(pytestconfig, artifact, version)
         folder: Path = tmp_path_factory.mktemp(f"storm-{version}-")
         source = (JAVA / "MisuseTopology.java").read_text(encoding="utf-8")
         if version.startswith("0."):
@@ -88,7 +88,7 @@ def hdfs(pytestconfig, tmp_path_factory) -> Iterator[Callable[..., str]]:
     with ExitStack() as running:
 
         def start(*folders: Path) -> str:
-            jars = _jars(pytestconfig, "hadoop-minicluster", "3.4.1", pom="hdfs")
+            jars = jars_of(pytestconfig, "hadoop-minicluster", "3.4.1", pom="hdfs")
             base = tmp_path_factory.mktemp("hdfs")
             command = ["java", f"-Djava.io.tmpdir={base}", "-cp", f"{jars}/*", str(JAVA / "HdfsDriver.java")]
             stderr = running.enter_context((base / "stderr.txt").open("w+", encoding="utf-8"))
@@ -117,7 +117,7 @@ def _run(command: list[str], folder: Path) -> str:
     return done.stdout
 
 
-def _jars(config: pytest.Config, artifact: str, version: str, *, pom: str = "storm") -> Path:
+def jars_of(config: pytest.Config, artifact: str, version: str, *, pom: str = "storm") -> Path:
     """Return the folder with an artifact and its dependencies; `pom` names the POM."""
     home = config.cache.mkdir(pom)
     folder = home / f"{artifact}-{version}"

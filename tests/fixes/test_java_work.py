@@ -132,6 +132,21 @@ def test_a_return_of_a_catch_fails_where_the_end_acks(tmp_path) -> None:
     assert changed(tmp_path, source(body)) == ["+collector.fail(tuple);", "+collector.ack(tuple);"]
 
 
+def test_no_ack_behind_a_catch_that_goes_on(tmp_path) -> None:
+    body = (
+        "try {\n    table.insert(tuple.getString(0));\n} catch (IllegalStateException e) {\n    count++;\n}"
+    )
+    assert changed(tmp_path, source(body)) == []
+
+
+def test_a_return_without_braces_gets_them(tmp_path) -> None:
+    body = "if (tuple.getString(0).isEmpty()) return;\ntable.insert(tuple);\ncollector.ack(tuple);"
+    assert changed(tmp_path, source(body)) == [
+        "-if (tuple.getString(0).isEmpty()) return;",
+        "+if (tuple.getString(0).isEmpty()) { collector.ack(tuple); return; }",
+    ]
+
+
 def test_a_call_that_does_work_is_not_repeated_before_a_return(tmp_path) -> None:
     text = source("if (tuple.getString(0).isEmpty()) {\n    return;\n}\nhandle(tuple);")
     method = "    private void handle(Tuple tuple) {\n        table.insert(tuple);\n        collector.ack(tuple);\n    }\n"

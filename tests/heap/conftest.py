@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.differential.conftest import _jars
+from tests.differential.conftest import jars_of
 
 JAVA = Path(__file__).parent / "java"
 ARTIFACTS = {"1.1.0": "storm-core", "1.2.4": "storm-core", "2.8.3": "storm-client"}
@@ -23,7 +23,7 @@ def worker(pytestconfig, tmp_path_factory) -> Worker:
     compiled: dict[str, Path] = {}
 
     def answers(version: str, lines: Sequence[str], *options: str) -> list[str]:
-        jars = _jars(pytestconfig, ARTIFACTS[version], version)
+        jars = jars_of(pytestconfig, ARTIFACTS[version], version)
         if version not in compiled:
             folder = compiled[version] = tmp_path_factory.mktemp(f"driver-{version}-")
             _run(

@@ -8,7 +8,7 @@ import pytest
 from ackdoctor.heap.dump import read_dump
 from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.judge import findings
-from tests.differential.conftest import _jars
+from tests.differential.conftest import jars_of
 from tests.heap.conftest import JAVA, _run
 from tests.heap.hprof_writer import Heap, read
 
@@ -104,7 +104,7 @@ def test_the_real_acker_of_jstorm_is_read(pytestconfig, tmp_path):
     missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
     if missing:
         pytest.skip(f"needs {' and '.join(missing)} on the path")
-    logging = _jars(pytestconfig, *LOGGING)
+    logging = jars_of(pytestconfig, *LOGGING)
     fetched = subprocess.run(
         ["mvn", "-q", "-B", "dependency:copy", f"-Dartifact={JSTORM}", f"-DoutputDirectory={tmp_path}"],
         capture_output=True, text=True, check=False, timeout=300, cwd=tmp_path,
