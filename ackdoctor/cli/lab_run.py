@@ -1,9 +1,13 @@
 """`ackdoctor lab run`: a topology of the user's own components under faults, in the simulator."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import re
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import Annotated
 
@@ -11,22 +15,39 @@ import typer
 
 from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.cli.commands import AckerVersion, acker_option, formats_option, path_parser, seconds_option
-from ackdoctor.cli.output import complain, write_report
+from ackdoctor.cli.output import complain, destination, require_writable, write_report
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import FORMATS, Settings, nearest
 from ackdoctor.lab.faults import InvalidFaultError, Plan, plan
 from ackdoctor.lab.loader import CannotLoadError, Stub, imported
-from ackdoctor.lab.run import CannotRunError, Options, run
+from ackdoctor.lab.run import CannotRunError, Options, Outcome, run
+from ackdoctor.lab.search import random_plan, search
 from ackdoctor.lab.topology import InvalidTopologyError
+from ackdoctor.lab.wired import timeout_of
 from ackdoctor.lint.run import lint
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report
 from ackdoctor.model.topology import Gap, Judged, Value
+from ackdoctor.reporters import counted
 from ackdoctor.reporters.lab_run import LabRun, document, screen, verdict
 from ackdoctor.topology.marked_yaml import read as read_yaml
 from ackdoctor.tracer.install import install
 from ackdoctor.tracer.ledger import Ledger
 
+_TEST = '''"""Written by `ackdoctor lab run --search`: the smallest plan of faults that the topology did not survive."""
+
+import subprocess
+import sys
+
+ARGUMENTS = [
+{arguments}]
+
+
+def test_{name}_survives_these_faults():
+    command = [sys.executable, "-m", "ackdoctor", "lab", "run", *ARGUMENTS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+'''
 _STREAMPARSE_FOLDER = "topologies"
 _INTERRUPTED = 130
 
@@ -95,8 +116,35 @@ class Run:
             help="The directory of the code. Default: the file's; above `topologies`, its parent.",
         ),
     ] = None
+    search: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="N",
+            help="Try N random plans of faults, and report the smallest one that loses something.",
+        ),
+    ] = 0
+    write_test: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            parser=path_parser("--write-test"),
+            help="Write what --search finds as a pytest test that runs it again.",
+        ),
+    ] = None
     acker_version: AckerVersion = None
     output_format: Annotated[str, formats_option(*FORMATS)] = "full"
+
+    def __post_init__(self) -> None:
+        """Raise UsageError for options that exclude each other, and for `nan`."""
+        if isnan(self.rate):
+            raise UsageError("--rate: nan is not a number of calls")
+        if self.search and (self.kill or self.raises or self.drop or self.slow):
+            raise UsageError("--search draws the faults: leave out --kill, --raise, --drop and --slow")
+        if self.write_test is not None:
+            if not self.search:
+                raise UsageError("--write-test needs --search")
+            require_writable(self.write_test, "--write-test")
 
     def run(self) -> int:
         """Run the topology, write the report and return the exit code."""
@@ -108,19 +156,31 @@ class Run:
         except InvalidFaultError as error:
             raise UsageError(str(error)) from None
         judged, project = self._judged()
-        options = self._options(project, faults)
+        options, note = self._options(project, faults), ""
         ids = {node.id: node.role for node in judged.topology.nodes}
+        trial = partial(_try, judged, stubs)
         try:
             faults.check(*([name for name in ids if ids[name] == role] for role in ("spout", "bolt")))
-            with imported(judged, project, stubs) as classes, progress("simulating") as show:
-                outcome = run(judged, classes, options, _observing, show)
+            if self.search:
+                options, note = self._searched(judged, options, trial)
+            with progress("simulating") as show:
+                outcome = trial(options, show)
         except (CannotLoadError, CannotRunError, InvalidFaultError, InvalidTopologyError) as error:
             raise UsageError(str(error)) from None
         made = LabRun(judged=judged, options=options, outcome=outcome)
         report = Report(
-            findings=outcome.findings, files=(str(self.topology),), components=len(judged.topology.nodes)
+            findings=outcome.findings,
+            files=(str(self.topology),),
+            components=len(ids),
+            notes=(note,) if note else (),
         )
-        if self.output_format not in {"full", "json", "concise"} and outcome.losses:
+        self._write(made, report)
+        if outcome.interrupted:
+            return _INTERRUPTED
+        return 1 if outcome.losses or outcome.findings else 2 if outcome.stopped else 0
+
+    def _write(self, made: LabRun, report: Report) -> None:
+        if self.output_format not in {"full", "json", "concise"} and made.outcome.losses:
             complain(verdict(made, report))
         write_report(
             report,
@@ -129,9 +189,52 @@ class Run:
             screen=lambda *where: screen(made, report, *where),
             document=lambda stream: document(made, report, stream),
         )
-        if outcome.interrupted:
-            return _INTERRUPTED
-        return 1 if outcome.losses or outcome.findings else 2 if outcome.stopped else 0
+
+    def _searched(
+        self, judged: Judged, options: Options, trial: Callable[[Options], Outcome]
+    ) -> tuple[Options, str]:
+        """Return the options of the smallest failing run, or of the run without faults, and what the search did."""
+        end = time.monotonic() + self.limit
+
+        def fails(faults: Plan, seed: int) -> bool:
+            left = max(1.0, end - time.monotonic())
+            outcome = trial(replace(options, plan=faults, seed=seed, limit=left))
+            if outcome.interrupted:
+                raise KeyboardInterrupt
+            return bool(outcome.losses or outcome.findings)
+
+        draw = partial(
+            random_plan,
+            bolts=[node.id for node in judged.topology.nodes if node.role == "bolt"],
+            timeout_s=timeout_of(judged),
+        )
+        with progress("searching") as show:
+            found = search(
+                fails, self.search, self.seed, draw, is_late=lambda: time.monotonic() > end, progress=show
+            )
+        tried = counted(found.tried, "random plan")
+        if found.plan is None:
+            early = f" of {self.search} in {self.limit:g} s" if found.tried < self.search else ""
+            return options, f"search: {tried}{early}, none loses a message; this is the run without faults"
+        if self.write_test is not None:
+            _write_test(self.write_test, self._command(found.plan), judged.topology.name)
+        smallest = f"the smallest that fails: {found.plan} --seed {found.seed}"
+        return replace(options, plan=found.plan), f"search: {tried}; {smallest}"
+
+    def _command(self, faults: Plan) -> list[str]:
+        """Return the arguments of a run with these faults, from the directory of the topology."""
+        values = {
+            "--seconds": [f"{self.seconds:g}"],
+            "--rate": [f"{self.rate:g}"],
+            "--seed": [str(self.seed)],
+            "--stub": self.stub or [],
+            "--conf": self.conf or [],
+            "--project": [str(self.project.resolve())] if self.project else [],
+            "--acker-version": [self.acker_version] if self.acker_version else [],
+        }
+        words = [str(self.topology.resolve()), *([self.name] if self.name else [])]
+        options = [word for option, each in values.items() for value in each for word in (option, value)]
+        return [*words, *options, *(str(faults).split() if faults != Plan() else [])]
 
     def _judged(self) -> tuple[Judged, Path]:
         """Return the topology as lint reads it, and the directory that its paths start from."""
@@ -175,8 +278,27 @@ class Run:
         )
 
 
+def _try(
+    judged: Judged,
+    stubs: Sequence[Stub],
+    options: Options,
+    show: Callable[[int, int], None] | None = None,
+) -> Outcome:
+    """Import the components afresh, and run them."""
+    with imported(judged, options.project, stubs) as classes:
+        return run(judged, classes, options, observing, show)
+
+
+def _write_test(file: Path, arguments: Sequence[str], name: str) -> None:
+    test = re.sub(r"\W+", "_", name).strip("_").lower() or "topology"
+    text = _TEST.format(name=test, arguments="".join(f"    {word!r},\n" for word in arguments))
+    with destination(file, "--write-test") as stream:
+        stream.write(text)
+
+
 @contextmanager
-def _observing(ledger: Ledger) -> Iterator[None]:
+def observing(ledger: Ledger) -> Iterator[None]:
+    """Trace the components of this process for a time."""
     installation = install(ledger)
     try:
         yield

@@ -99,7 +99,7 @@ def complain(text: str, *, prefix: str = "ackdoctor: ") -> None:
 # ---- where a report goes ----
 
 
-def require_writable(file: Path | None) -> None:
+def require_writable(file: Path | None, option: str = "--output-file") -> None:
     """Raise UsageError before any work is done if `destination` could not write the file."""
     if file is None:
         return
@@ -115,10 +115,10 @@ def require_writable(file: Path | None) -> None:
             errno.EACCES: not all(os.access(path, os.W_OK) for path in written),
         }
     except OSError as error:
-        raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
+        raise UsageError(f"{option}: {file} cannot be written: {error.strerror}") from error
     for number, exists in obstacles.items():
         if exists:
-            raise UsageError(f"--output-file: {file} cannot be written: {os.strerror(number)}")
+            raise UsageError(f"{option}: {file} cannot be written: {os.strerror(number)}")
 
 
 def require_not_an_input(file: Path | None, inputs: Iterable[str | Path]) -> None:
@@ -128,7 +128,7 @@ def require_not_an_input(file: Path | None, inputs: Iterable[str | Path]) -> Non
 
 
 @contextmanager
-def destination(file: Path | None = None) -> Iterator[TextIO]:
+def destination(file: Path | None = None, option: str = "--output-file") -> Iterator[TextIO]:
     """Yield a stream that replaces the file at the end, or standard output; raise UsageError if writing fails.
 
     A reader of standard output may leave early (`| head`).
@@ -142,7 +142,7 @@ def destination(file: Path | None = None) -> Iterator[TextIO]:
             sys.stdout.flush()
     except OSError as error:
         if file is not None:
-            raise UsageError(f"--output-file: {file} cannot be written: {error.strerror}") from error
+            raise UsageError(f"{option}: {file} cannot be written: {error.strerror}") from error
         # the interpreter would complain again at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if not isinstance(error, BrokenPipeError):

@@ -266,6 +266,7 @@ class _Lab:
             if watch.ended_ms is not None and self._is_over():
                 return
             end = options.seconds if watch.ended_ms is None else last
+            step = max(step, (now - options.seconds) / _SAMPLES)
             if cluster.advance(max(0.001, min(step, end - now)), is_late):
                 own = self._clock.now_ms() / 1000
                 self.stopped = (

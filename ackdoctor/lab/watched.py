@@ -70,6 +70,8 @@ class Watch:
     def count(self, component: str) -> None:
         """Count one tuple of a component; WorkerDiedError if the plan kills it now."""
         self.seen[component] += 1
+        if self.ended_ms is not None:
+            return
         number = self.seen[component]
         if any(kill.component == component and kill.number == number for kill in self.plan.kills):
             raise WorkerDiedError("killed")
@@ -170,7 +172,7 @@ class WatchedBolt(Bolt):
         if tup.is_tick:
             yield TUPLE_S
         else:
-            yield self._seconds
+            yield self._seconds if watch.ended_ms is None else TUPLE_S
             watch.count(self._name)
             if not tup.message_id:
                 watch.sent[tup.component, self._name, tup.stream] -= 1

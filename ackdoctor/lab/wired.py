@@ -90,10 +90,15 @@ def build(
         Settings(
             ackers=0 if at_most_once else 1 if ackers is None else ackers,
             max_spout_pending=number(judged, MAX_PENDING) or max_spout_pending,
-            message_timeout_secs=number(judged, TIMEOUT) or _DEFAULT_TIMEOUT_S,
+            message_timeout_secs=timeout_of(judged),
             enable_message_timeouts=effective(topology, ENABLE_TIMEOUTS).value is not False,
         )
     )
+
+
+def timeout_of(judged: Judged) -> int:
+    """Return the message timeout in seconds."""
+    return number(judged, TIMEOUT) or _DEFAULT_TIMEOUT_S
 
 
 def number(judged: Judged, key: str, component: str = "") -> int | None:

@@ -196,3 +196,36 @@ def test_ctrl_c_prints_what_is_known(shell, project):
     assert code == 130
     assert out.startswith("INCOMPLETE: interrupted")
     assert "words" in out
+
+
+def test_a_search_finds_the_smallest_plan_and_writes_a_test(shell, project):
+    edit(project, "words.py", "self.source.put(tup_id)", "pass")
+    code, out, _ = run(shell, "--search", "30", "--write-test", "test_words.py")
+    assert code == 1
+    smallest = out.partition("the smallest that fails: ")[2].splitlines()[0]
+    words = smallest.removesuffix(" --seed 0").split()
+    assert len(words) == 2  # one fault
+    text = (project / "test_words.py").read_text()
+    assert "def test_words_survives_these_faults" in text
+    assert all(repr(word) in text for word in (*words, str(project / "topology.py")))
+    assert run(shell, *words).code == 1
+
+
+def test_a_search_in_a_sound_topology_finds_nothing(shell, project):
+    code, out, _ = run(shell, "--search", "10", "--write-test", "test_words.py")
+    assert code == 0
+    assert "search: 10 random plans, none loses a message" in out
+    assert not (project / "test_words.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--write-test", "test.py"), "--write-test needs --search"),
+        (("--search", "2", "--kill", "count@1"), "--search draws the faults"),
+        (("--search", "2", "--write-test", "no/test.py"), "--write-test: no/test.py cannot be written"),
+    ],
+)
+def test_search_options_are_checked(shell, project, arguments, message):
+    code, _, err = run(shell, *arguments)
+    assert (code, message in err) == (2, True)
