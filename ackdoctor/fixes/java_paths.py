@@ -123,6 +123,9 @@ def complete_branch(finding: Finding, document: Document) -> Fix | None:
         )
     if branch is None or len(branch.children) not in (2, 3):
         return None
+    handler = handler_of(branch, finding)
+    if handler is None or is_buffered(document, handler, branch.end):
+        return None
     fail = _completing(branch, finding, document, "fail")
     taken, other = branch.children[1], branch.children[2] if len(branch.children) == 3 else None  # noqa: PLR2004
     if fail is None or taken.kind != "block":

@@ -103,8 +103,8 @@ def _is_declared(bound: Node) -> bool:
 
 def is_dropped_on_purpose(node: Node, handler: Node, document: Document, name: str) -> bool:
     """Whether only the input decides that control reaches a node, and no exception does."""
-    inputs = _derived(handler, name, node)
-    if any(_works(call, handler) for call in _conditions(node, handler, document)):
+    inputs = _derived(document, handler, name, node)
+    if any(_works(call, handler, document) for call in _conditions(node, handler, document)):
         return False
     for each in (node, *node.around()):
         if each is handler:
@@ -127,9 +127,9 @@ def _conditions(node: Node, handler: Node, document: Document) -> Iterator[Node]
             yield from (call for call in each.children[0].walk() if call.kind == "call")
 
 
-def _works(call: Node, handler: Node) -> bool:
+def _works(call: Node, handler: Node, document: Document) -> bool:
     """Whether a call does more than read, perhaps in a method of the class."""
-    if not _READ.match(call.name):
+    if _is_work(call, document):
         return True
     scope = handler.nearest("class")
     own = [each for each in scope.children if each.kind == "function"] if scope is not None else []
@@ -146,9 +146,9 @@ def is_undecided(handler: Node, document: Document, name: str) -> bool:
 
     A branch that does more than log depends on anything but the input, or a `catch` of more than reading goes on.
     """
-    inputs = _derived(handler, name)
+    inputs = _derived(document, handler, name)
     for node in handler.walk():
-        if (node.kind == "handler" and _goes_on(node)) or _is_skipped(node, document, inputs):
+        if (node.kind == "handler" and _goes_on(node, document)) or _is_skipped(node, document, inputs):
             return True
         if node.kind != "if" or node.nearest(*SCOPES) is not handler:
             continue
@@ -158,7 +158,7 @@ def is_undecided(handler: Node, document: Document, name: str) -> bool:
             for call in calls
             if _is_outer(call)
         )
-        works = any(call.kind == "call" and not _READ.match(call.name) for call in node.children[0].walk())
+        works = any(_is_work(call, document) for call in node.children[0].walk())
         if not _is_about(node.children[0], inputs, document) and (works or not logs or not calls):
             return True
     return False
@@ -167,11 +167,11 @@ def is_undecided(handler: Node, document: Document, name: str) -> bool:
 def _is_skipped(node: Node, document: Document, inputs: set[str]) -> bool:
     """Whether work is in a condition of a loop or a choice within an expression, in a `switch`, or in a lambda."""
     text = document.source(node)
-    work = any(call.kind == "call" and not _READ.match(call.name) for call in node.walk())
+    work = any(_is_work(call, document) for call in node.walk())
     if node.kind == "loop":
         head = [each for each in node.children if each.kind != "block"]
         return text.startswith(("while", "do")) and any(
-            not _READ.match(call.name) for each in head for call in each.walk() if call.kind == "call"
+            _is_work(call, document) for each in head for call in each.walk()
         )
     if node.kind == "lambda":
         run = node.nearest("call")
@@ -186,11 +186,11 @@ def _is_skipped(node: Node, document: Document, inputs: set[str]) -> bool:
     return work and any(each.strip() in ("?", "&&", "||") for each in operators)
 
 
-def _goes_on(catch: Node) -> bool:
+def _goes_on(catch: Node, document: Document) -> bool:
     """Whether the code behind a `try` that does more than read runs after this `catch` too."""
     block, whole = catch.children[-1], catch.parent
     works = any(
-        call.kind == "call" and not _READ.match(call.name)
+        _is_work(call, document)
         for part in (whole.children if whole is not None else ())
         if part.kind == "block"
         for call in part.walk()
@@ -202,7 +202,7 @@ def _is_outer(call: Node) -> bool:
     return call.parent is not None and call.parent.kind == "expression"
 
 
-def _derived(handler: Node, name: str, place: Node | None = None) -> set[str]:
+def _derived(document: Document, handler: Node, name: str, place: Node | None = None) -> set[str]:
     """Return the input and the locals that are computed from it by reading alone.
 
     A local that is set in a `try` says behind it whether an exception was caught.
@@ -212,7 +212,8 @@ def _derived(handler: Node, name: str, place: Node | None = None) -> set[str]:
         if node.kind != "bound" or node.parent is None:
             continue
         values = [each for each in node.parent.children if each.start > node.start and each.kind != "block"]
-        if values and all(_reads(each, found) for each in values) and not _is_caught(node, place):
+        about = any(True for each in values for _ in _mentions(each, found))
+        if about and all(_is_about(each, found, document) for each in values) and not _is_caught(node, place):
             found.add(node.name)
         elif any(each.kind in ("call", "name") for value in values for each in value.walk()):
             others.add(node.name)
@@ -226,10 +227,13 @@ def _is_caught(bound: Node, place: Node | None) -> bool:
     return place is None or whole not in place.around()
 
 
-def _reads(node: Node, inputs: set[str]) -> bool:
-    """Whether an expression reads from the input and does nothing else."""
-    calls = all(_READ.match(each.name) for each in node.walk() if each.kind == "call")
-    return calls and any(True for _ in _mentions(node, inputs))
+def _is_work(node: Node, document: Document) -> bool:
+    """Whether a node is a call that does more than read, or than ask a set or a map for a new key."""
+    if node.kind != "call" or _READ.match(node.name):
+        return False
+    owner = document.source(node.children[0]).removeprefix("this.") if node.children else ""
+    asks = node.name in ("add", "putIfAbsent") and re.fullmatch(r"\w+", owner)
+    return not (asks and re.search(rf"\b\w*(?:Set|Map)(?:<[^;=()]*>)?\s+{owner}\b", document.text))
 
 
 def _mentions(node: Node, inputs: set[str]) -> Iterator[Node]:
@@ -245,7 +249,8 @@ def _is_about(node: Node, inputs: set[str], document: Document) -> bool:
             last = document.source(node).rpartition(".")[2]
             return last.isupper() or any(True for _ in _mentions(node, inputs))
         case "call":
-            return _reads(node, inputs)
+            works = any(_is_work(each, document) for each in node.walk())
+            return not works and any(True for _ in _mentions(node, inputs))
         case _ if re.search(r"\binstanceof\b", document.source(node)) and len(node.children) > 1:
             return _is_about(node.children[0], inputs, document)  # the others are a type and its variable
         case _:
