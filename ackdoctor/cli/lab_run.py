@@ -285,7 +285,7 @@ def _try(
     show: Callable[[int, int], None] | None = None,
 ) -> Outcome:
     """Import the components afresh, and run them."""
-    with imported(judged, options.project, stubs) as classes:
+    with options.slept.replacing_sleep(), imported(judged, options.project, stubs) as classes:
         return run(judged, classes, options, observing, show)
 
 

@@ -30,7 +30,15 @@ from ackdoctor.lab.loader import blamed_line, in_words
 from ackdoctor.lab.messages import Setup
 from ackdoctor.lab.runtime import LossModel, Parcel
 from ackdoctor.lab.topology import ACKER, assign
-from ackdoctor.lab.watched import CannotStartError, InjectedError, Watch, WatchedBolt, WatchedSpout, arm
+from ackdoctor.lab.watched import (
+    CannotStartError,
+    InjectedError,
+    Slept,
+    Watch,
+    WatchedBolt,
+    WatchedSpout,
+    arm,
+)
 from ackdoctor.lab.wired import Surroundings, build
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.topology import Judged, Node
@@ -72,6 +80,7 @@ class Options:
     conf: Mapping[str, object] = field(default_factory=dict)
     component_options: Mapping[str, object] = field(default_factory=dict)  # by component, from its file
     folder: str = ""
+    slept: Slept = field(default_factory=Slept)  # while its `replacing_sleep` is active
 
 
 @dataclass(slots=True, kw_only=True)
@@ -232,6 +241,7 @@ class _Lab:
             component_of=assign(topology).components.__getitem__,
             later=lambda seconds, action: cluster.at(clock.now_ms() / 1000 + seconds, action),
             kill=cluster.kill,
+            slept=options.slept,
         )
         raising = {each.component for each in options.plan.raises}
         arm(self._watch, {classes[name] for name in classes if name in raising})
