@@ -103,7 +103,7 @@ def _leave_after(finding: Finding, document: Document, scope: Node, first: Node,
         return None
     skipped = list(_afterwards(first, scope))
     call = document.source(first.children[0])
-    safe = call_name(first) == "fail" or skipped == [second]
+    safe = skipped == [second] or (call_name(first) == "fail" and not skips_work(document, first, scope))
     return Fix(title=f"Return after `{call}`", safe=safe, edits=edits)
 
 
@@ -131,6 +131,15 @@ def _afterwards(statement: Node, scope: Node) -> Iterator[Node]:
         parent = node.parent
         if node.kind != "block" and parent is not None and parent.kind == "block":
             yield from parent.children[parent.children.index(node) + 1 :]
+
+
+def skips_work(document: Document, statement: Node, scope: Node) -> bool:
+    """Whether a Java handler does more behind the block of a statement than emit, ack and fail, as to clear a field."""
+    behind = [
+        node for each in _afterwards(statement, scope) for node in each.walk() if node.kind == "expression"
+    ]
+    calls = [node.children[0].name if node.children[0].kind == "call" else "" for node in behind]
+    return document.java and not set(calls) <= {"ack", "emit", "fail"}
 
 
 def complete_element(finding: Finding, document: Document) -> Fix | None:

@@ -11,6 +11,7 @@ __all__ = [
     "SCOPES",
     "completing",
     "handler_of",
+    "has_two_values",
     "input_of",
     "is_local",
     "keeps_work",
@@ -37,7 +38,7 @@ def handler_of(node: Node, finding: Finding) -> Node | None:
 def input_of(document: Document, handler: Node, finding: Finding) -> str:
     """Return the parameter that a finding is about; "" if the handler gives its name to another value."""
     named = (name for name in parameters(handler) if f"`{name}`" in finding.message)
-    return next((name for name in named if not _has_two_values(document, handler, name)), "")
+    return next((name for name in named if not has_two_values(document, handler, name)), "")
 
 
 def parameters(function: Node) -> list[str]:
@@ -46,7 +47,7 @@ def parameters(function: Node) -> list[str]:
     return [node.name for node in nodes if node.nearest(*SCOPES) is function]
 
 
-def _has_two_values(document: Document, handler: Node, name: str) -> bool:
+def has_two_values(document: Document, handler: Node, name: str) -> bool:
     """Whether an assignment, or a parameter of a lambda or a function in the handler, has this name."""
     return is_bound(handler, name) or any(
         node is not handler

@@ -3,7 +3,7 @@
 import re
 
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import handler_of, input_of, is_local
+from ackdoctor.fixes.handlers import handler_of, has_two_values, input_of, is_local
 from ackdoctor.model.finding import Edit, Finding, Fix
 
 _MOST_HELPERS = 8
@@ -83,7 +83,9 @@ def _with_parameter(document: Document, function: Node, code: str, name: str) ->
         else []
     )
     called = next((node for node in function.children if node.kind == "name"), None)
-    if not re.search(r"\bprivate\b", head) or len(named) != 1 or called is None or is_local(function, name):
+    if not re.search(r"\bprivate\b", head) or len(named) != 1 or called is None:
+        return None
+    if is_local(function, name) or has_two_values(document, function, name):
         return None
     opening = _OPENING.match(document.text, called.end)
     if opening is None:
@@ -105,8 +107,10 @@ def _calls_of(document: Document, function: Node) -> list[Node] | None:
         or each.children[0].kind != "receiver"
         or document.source(each.children[0]) == "this"
     ]
-    mentions = len(re.findall(rf"::\s*{function.name}\b", document.text))
-    return calls if calls and not mentions else None
+    scope = function.nearest("class")
+    kind = rf"\b{scope.name}(?:<[^;=()]*>)?\s+" if scope is not None else ""
+    mentions = rf"::\s*{function.name}\b|\.this\s*\.\s*{function.name}\s*\(|{kind}(\w+)\b(?=[\s\S]*\b\1\.{function.name}\s*\()"
+    return calls if calls and not re.search(mentions, document.text) else None
 
 
 def _with_argument(document: Document, call: Node, name: str) -> Edit:

@@ -14,11 +14,11 @@ from ackdoctor.fixes.statements import completion, insert_after, insert_before, 
 from ackdoctor.model.finding import Edit, Finding, Fix
 
 _LEAVES = ("return", "raise", "break", "continue")
-_FAILED = "FailedException"
-_PACKAGE = re.compile(
-    r"^import\s+((?:org\.apache\.storm|backtype\.storm|org\.apache\.heron\.api|com\.alibaba\.jstorm)\.)",
-    re.MULTILINE,
-)
+_FAILED = {  # what fails the tuple of a basic bolt, by the imports of a framework
+    "org.apache.storm.": "org.apache.storm.topology.FailedException",
+    "backtype.storm.": "backtype.storm.topology.FailedException",
+    "org.apache.heron.api.": "org.apache.heron.api.exception.FailedException",
+}
 
 
 def fail_in_catch(finding: Finding, document: Document) -> Fix | None:
@@ -234,20 +234,20 @@ def throw_failed(finding: Finding, document: Document) -> Fix | None:
     block = _block_of(catch) if catch is not None else None
     if catch is None or handler is None or block is None or "BasicOutputCollector" not in document.text:
         return None
-    package = _PACKAGE.search(document.text)
+    failed = next((name for start, name in _FAILED.items() if f"import {start}" in document.text), None)
     caught = next((node for node in catch.children[0].children if node.kind == "name"), None)
     if (
-        package is None
+        failed is None
         or caught is None
         or any(completion(call, "ack", "fail") for call in handler.walk() if call.kind == "call")
     ):
         return None
-    added = import_edits(document, f"{package[1]}topology.{_FAILED}")
-    code = f"throw new {_FAILED}({caught.name});"
+    added = import_edits(document, failed)
+    code = f"throw new FailedException({caught.name});"
     thrown = append(document, catch, block, code)
     if added is None or thrown is None:
         return None
-    return Fix(title=f"Throw `{_FAILED}`", safe=False, edits=(*added, *thrown))
+    return Fix(title="Throw `FailedException`", safe=False, edits=(*added, *thrown))
 
 
 # ---- places ----

@@ -6,6 +6,7 @@ is about anything but the input, such as the result of a write.
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES, parameters
@@ -13,26 +14,27 @@ from ackdoctor.fixes.handlers import SCOPES, parameters
 __all__ = ["is_buffered", "is_dropped_on_purpose", "is_undecided"]
 
 _READ = re.compile(
-    r"(?:get|is|has|contains|equals|starts|ends|match|length$|size$|index|compare|parse|split|trim|strip|to[A-Z]|value|key"
-    r"|find|char|int|long|double|boolean|read|decode|deserialize|convert|extract|lookup|select|valid|accept|test$|from"
-    r"|as[A-Z]|json|fetch|map|of$|format|substring|replace|concat)"
+    r"(?!\w*And[A-Z])(?:get|(?:is|has)[A-Z]|contains|equals|startsWith|endsWith|matche?[sr]|length$|size$|indexOf|compare|parse"
+    r"|split|trim|strip|to[A-Z]|value|keys?$|keySet|find|charAt|(?:int|long|double|boolean)Value|read|decode|deserialize"
+    r"|convert|extract|lookup|select|valid|test$|from|as[A-Z]|fetch|of$|ofNullable|format|substring|replace|concat)"
 )
 _STORE = r"\.\s*(?:add\w*|append|insert\w*|offer\w*|push|put\w*|merge|compute\w*|set|write\w*)\s*\("
 _EMPTIED = (
     r"\.\s*(?:clear|poll\w*|pop|drainTo|remove\w*|setLength|delete|take|flush|commit|execute\w*|iterator|stream"
     r"|entrySet|values|forEach|reset|toArray)\s*\("
 )
+_LATER = re.compile(r"\.\s*(?:enqueue|schedule|submit|buffer|queue|defer)\w*\s*\(|\b\w+Async\s*\(")
 _LOG = re.compile(r"(?:this\.)?(?:log|logger|LOG|LOGGER|System\.(?:out|err))")
 _DEEPEST = 4  # calls of the component's own methods
 
 
 def is_buffered(document: Document, handler: Node, end: int) -> bool:
-    """Whether code of the handler before an offset, or a method it calls, stores into a buffer of the component."""
+    """Whether the handler before an offset, or a method it calls, fills a buffer or hands its work to other code."""
     scope = handler.nearest("class")
     whole = document.source(scope) if scope is not None else document.source(handler)
     parts = [document.text[handler.children[-1].start : end]]
     parts += (document.source(each) for each in _called(handler, end))
-    return any(
+    return any(_LATER.search(part) for part in parts) or any(
         _is_emptied(whole, name) for part in parts for name in _stored(part) if not _is_new(handler, name)
     )
 
@@ -51,7 +53,12 @@ def _called(handler: Node, end: int) -> list[Node]:
 
 def _stored(code: str) -> set[str]:
     """Return the variables into which code stores: by a call, by an index, or by appending to a text."""
-    patterns = (rf"(\w+)\s*{_STORE}", r"(\w+)\s*\[[^\]]*\]\s*=[^=]", r"(\w+)\s*\+=\s*[^\d\s]")
+    patterns = (
+        rf"(\w+)\s*{_STORE}",
+        r"(\w+)\s*\[[^\]]*\]\s*=[^=]",
+        r"(\w+)\s*\+=\s*[^\d\s]",
+        r"(?m)^\s*(?:this\.)?(\w+)\s*=[^=]",
+    )
     return {name for pattern in patterns for name in re.findall(pattern, code)}
 
 
@@ -70,9 +77,20 @@ def _is_emptied(whole: str, name: str) -> bool:
 
 
 def _is_new(handler: Node, name: str) -> bool:
-    """Whether a name is a local or a parameter of the handler."""
-    locals_ = {node.name for node in handler.walk() if node.kind == "bound" and _is_declared(node)}
-    return name in locals_ or name in parameters(handler)
+    """Whether a name is a parameter, or a local whose value is no part of a field: a new object, or a text."""
+    declared = [
+        node for node in handler.walk() if node.kind == "bound" and node.name == name and _is_declared(node)
+    ]
+    return name in parameters(handler) or any(not _is_part_of_field(node, handler) for node in declared)
+
+
+def _is_part_of_field(bound: Node, handler: Node) -> bool:
+    """Whether a local is read from a field or from a method of the component."""
+    above = bound.parent
+    names = {node.name for node in handler.walk() if node.kind == "bound"} | set(parameters(handler))
+    values = [each for each in above.children if each.start > bound.start] if above is not None else []
+    first = next((node for each in values[:1] for node in each.walk() if not node.children), None)
+    return first is not None and (first.kind == "call" or (first.kind == "name" and first.name not in names))
 
 
 def _is_declared(bound: Node) -> bool:
@@ -86,6 +104,8 @@ def _is_declared(bound: Node) -> bool:
 def is_dropped_on_purpose(node: Node, handler: Node, document: Document, name: str) -> bool:
     """Whether only the input decides that control reaches a node, and no exception does."""
     inputs = _derived(handler, name, node)
+    if any(_works(call, handler) for call in _conditions(node, handler, document)):
+        return False
     for each in (node, *node.around()):
         if each is handler:
             return True
@@ -98,6 +118,29 @@ def is_dropped_on_purpose(node: Node, handler: Node, document: Document, name: s
     return False
 
 
+def _conditions(node: Node, handler: Node, document: Document) -> Iterator[Node]:
+    """Yield the calls in the conditions around a node."""
+    for each in node.around():
+        if each is handler:
+            return
+        if each.kind == "if" or document.source(each).startswith("switch"):
+            yield from (call for call in each.children[0].walk() if call.kind == "call")
+
+
+def _works(call: Node, handler: Node) -> bool:
+    """Whether a call does more than read, perhaps in a method of the class."""
+    if not _READ.match(call.name):
+        return True
+    scope = handler.nearest("class")
+    own = [each for each in scope.children if each.kind == "function"] if scope is not None else []
+    if call.children and call.children[0].kind == "receiver" and call.children[0].children:
+        return False
+    names = {call.name}
+    for _ in range(_DEEPEST):
+        names |= {one.name for each in own if each.name in names for one in each.walk() if one.kind == "call"}
+    return any(each.name == call.name for each in own) and not all(map(_READ.match, names))
+
+
 def is_undecided(handler: Node, document: Document, name: str) -> bool:
     """Whether a handler may reach its end without the work.
 
@@ -105,7 +148,7 @@ def is_undecided(handler: Node, document: Document, name: str) -> bool:
     """
     inputs = _derived(handler, name)
     for node in handler.walk():
-        if node.kind == "handler" and node.nearest(*SCOPES) is handler and _goes_on(node):
+        if (node.kind == "handler" and _goes_on(node)) or _is_skipped(node, document, inputs):
             return True
         if node.kind != "if" or node.nearest(*SCOPES) is not handler:
             continue
@@ -119,6 +162,28 @@ def is_undecided(handler: Node, document: Document, name: str) -> bool:
         if not _is_about(node.children[0], inputs, document) and (works or not logs or not calls):
             return True
     return False
+
+
+def _is_skipped(node: Node, document: Document, inputs: set[str]) -> bool:
+    """Whether work is in a condition of a loop or a choice within an expression, in a `switch`, or in a lambda."""
+    text = document.source(node)
+    work = any(call.kind == "call" and not _READ.match(call.name) for call in node.walk())
+    if node.kind == "loop":
+        head = [each for each in node.children if each.kind != "block"]
+        return text.startswith(("while", "do")) and any(
+            not _READ.match(call.name) for each in head for call in each.walk() if call.kind == "call"
+        )
+    if node.kind == "lambda":
+        run = node.nearest("call")
+        return work and (run is None or run.name != "forEach")
+    if node.kind == "other" and text.startswith("switch"):
+        return work and not _is_about(node.children[0], inputs, document)
+    operators = (
+        [document.text[one.end : two.start] for one, two in pairwise(node.children)]
+        if node.kind == "other"
+        else []
+    )
+    return work and any(each.strip() in ("?", "&&", "||") for each in operators)
 
 
 def _goes_on(catch: Node) -> bool:
@@ -181,5 +246,7 @@ def _is_about(node: Node, inputs: set[str], document: Document) -> bool:
             return last.isupper() or any(True for _ in _mentions(node, inputs))
         case "call":
             return _reads(node, inputs)
+        case _ if re.search(r"\binstanceof\b", document.source(node)) and len(node.children) > 1:
+            return _is_about(node.children[0], inputs, document)  # the others are a type and its variable
         case _:
             return all(_is_about(each, inputs, document) for each in node.children)

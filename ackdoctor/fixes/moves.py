@@ -3,6 +3,7 @@
 The first completion may be in a helper: then the handler's call of the helper counts.
 """
 
+from ackdoctor.fixes.completions import skips_work
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES, handler_of, keeps_work
 from ackdoctor.fixes.statements import append, insert_after, removal, statement_of
@@ -31,7 +32,11 @@ def leave_after_failure(finding: Finding, document: Document) -> Fix | None:
     code = "return;" if document.java else "return"
     edits = append(document, block, code)
     return (
-        Fix(title=f"Return after `{document.source(first.children[0])}`", safe=True, edits=edits)
+        Fix(
+            title=f"Return after `{document.source(first.children[0])}`",
+            safe=not skips_work(document, first, handler),
+            edits=edits,
+        )
         if edits
         else None
     )

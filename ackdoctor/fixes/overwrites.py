@@ -16,6 +16,8 @@ def fail_replaced(finding: Finding, document: Document) -> Fix | None:
     if finding.case != "message" or document.root is None or re.search(rf"\b{_NAME}\b", document.text):
         return None
     start = document.offset(*finding.site.span[:2])
+    if document.java and not _holds_tuples(document, start):
+        return None
     pattern = _PUT if document.java else _STORE
     found = (
         node
@@ -49,3 +51,9 @@ def fail_replaced(finding: Finding, document: Document) -> Fix | None:
         )
         edits = (document.edit(store.start, store.start, code),)
     return Fix(title=f"`{fail.rstrip(';')}` if a tuple waits under the key", safe=False, edits=edits)
+
+
+def _holds_tuples(document: Document, start: int) -> bool:
+    """Whether the field of a `put` is declared as a map of tuples: another `put` returns no tuple."""
+    name = re.compile(r"(?:this\.)?(\w+)").match(document.text, start)
+    return name is not None and bool(re.search(rf"Map<[^;=]*\bTuple>\s+{name[1]}\b", document.text))

@@ -18,6 +18,7 @@ _NAMES = (  # of Heron and of Storm before 1.0, as Storm has them
     ),
     (r"\borg\.apache\.heron\.api\.(?:bolt|spout)\.(Base\w+)\b", r"org.apache.storm.topology.base.\1"),
     (r"\borg\.apache\.heron\.api\.bolt\.(I\w+)\b", r"org.apache.storm.topology.\1"),
+    (r"\borg\.apache\.heron\.api\.exception\.FailedException\b", "org.apache.storm.topology.FailedException"),
     (r"\borg\.apache\.heron\.api\.HeronSubmitter\b", "org.apache.storm.StormSubmitter"),
     (r"\bHeronSubmitter\b", "StormSubmitter"),
     (r"\borg\.apache\.heron\.api\b", "org.apache.storm"),

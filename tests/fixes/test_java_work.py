@@ -71,6 +71,9 @@ if (row == null) {
     return;
 }
 collector.ack(tuple);""",
+    "a write with the name of a reader": "if (!isStored(tuple)) {\n    return;\n}\ncollector.ack(tuple);",
+    "a batch of another class": "if (!batch.accept(tuple.getString(0))) {\n    return;\n}\ncollector.ack(tuple);",
+    "a payment": "if (!card.charge(tuple.getString(0))) {\n    return;\n}\ncollector.ack(tuple);",
     "the state of a switch": """switch (table.insert(tuple.getString(0))) {
     case 0:
         return;
@@ -82,13 +85,15 @@ collector.ack(tuple);""",
 
 @pytest.mark.parametrize("body", FAILED.values(), ids=FAILED)
 def test_a_return_that_other_things_decide_fails_the_tuple(body, tmp_path) -> None:
-    lines = changed(tmp_path, source(body))
+    method = "    private boolean isStored(Tuple tuple) {\n        return table.insert(tuple);\n    }\n"
+    lines = changed(tmp_path, source(body).removesuffix("}\n") + method + "}\n")
     assert not [line for line in lines if line.startswith("+") and ".ack(" in line]
 
 
 ACKED = {
     "a value": "if (tuple.getString(0) == null) {\n    return;\n}\ntable.insert(tuple);\ncollector.ack(tuple);",
     "a parsed local": "String row = tuple.getString(0).trim();\nif (row.isEmpty() || row.equals(NONE)) {\n    return;\n}\ntable.insert(row);\ncollector.ack(tuple);",
+    "a pattern": "if (!(tuple.getValue(0) instanceof String row)) {\n    return;\n}\ntable.insert(row);\ncollector.ack(tuple);",
     "a label of a switch": 'switch (tuple.getString(0)) {\n    case "skip":\n        return;\n    default:\n        table.insert(tuple);\n}\ncollector.ack(tuple);',
     "a set of seen ids": "String id = tuple.getString(0);\nif (seen.contains(id)) {\n    return;\n}\ntable.insert(id);\ncollector.ack(tuple);",
 }
@@ -102,6 +107,9 @@ def test_a_return_that_the_input_decides_acks_the_tuple(body, tmp_path) -> None:
 BUFFERS = {
     "a list": "rows.add(tuple.getString(0));\nif (rows.size() < 9) {\n    return;\n}\ntable.insert(rows);\nrows.clear();\ncollector.ack(tuple);",
     "a list without an ack": "rows.add(tuple.getString(0));\nif (rows.size() > 9) {\n    table.insert(rows);\n    rows.clear();\n}",
+    "a list of a map": "List<String> group = groups.get(tuple.getString(0));\ngroup.add(tuple.getString(1));\nif (tuple.getString(0).isEmpty()) {\n    return;\n}\ntable.insert(group);\ngroup.clear();\ncollector.ack(tuple);",
+    "a field that another method sends": "line = tuple.getString(0);\nflush(line);",
+    "a queue of another class": "Batches.INSTANCE.enqueue(tuple.getString(0));",
     "an array": "ring[count++] = tuple.getString(0);\nif (count < 9) {\n    return;\n}\ntable.insert(ring);\ncollector.ack(tuple);",
     "a builder": "text.append(tuple.getString(0));\nif (text.length() < 9) {\n    return;\n}\ntable.insert(text.toString());\ncollector.ack(tuple);",
     "a text": 'line += tuple.getString(0);\nif (line.length() < 9) {\n    return;\n}\ntable.insert(line);\nline = "";\ncollector.ack(tuple);',
@@ -137,6 +145,38 @@ def test_no_ack_behind_a_catch_that_goes_on(tmp_path) -> None:
         "try {\n    table.insert(tuple.getString(0));\n} catch (IllegalStateException e) {\n    count++;\n}"
     )
     assert changed(tmp_path, source(body)) == []
+
+
+SKIPPED = {
+    "a loop": "while (!table.insert(tuple.getString(0)) && count++ < 3) {\n}",
+    "a condition": "boolean done = open && table.insert(tuple.getString(0));",
+    "a switch": "switch (count) {\n    case 1:\n        table.insert(tuple.getString(0));\n        break;\n}",
+    "a lambda": "Optional.of(tuple.getString(0)).filter(row -> open).ifPresent(row -> table.insert(row));",
+    "a branch": "if (open) {\n    table.insert(tuple.getString(0));\n}",
+}
+
+
+@pytest.mark.parametrize("body", SKIPPED.values(), ids=SKIPPED)
+def test_a_handler_that_may_skip_its_work_gets_no_ack_at_its_end(body, tmp_path) -> None:
+    assert changed(tmp_path, source(body)) == []
+
+
+MAPS = {"Map<String, Tuple>": 4, "Map<String, List<Tuple>>": 0, "Cache<String, Tuple>": 0}
+
+
+@pytest.mark.parametrize(("kind", "lines"), MAPS.items(), ids=MAPS)
+def test_only_a_map_of_tuples_returns_the_replaced_one(kind, lines, tmp_path) -> None:
+    body = "waiting.put(tuple.getString(0), tuple);\nif (waiting.size() > 9) {\n    for (Tuple each : waiting.values()) collector.ack(each);\n    waiting.clear();\n}"
+    text = source(body).replace(
+        "    private int count;", f"    private {kind} waiting;\n    private int count;"
+    )
+    assert len([line for line in changed(tmp_path, text) if line.startswith("+")]) == lines
+
+
+def test_a_return_that_skips_other_work_is_unsafe(tmp_path) -> None:
+    body = "if (tuple.getString(0).isEmpty()) {\n    collector.fail(tuple);\n}\ncollector.ack(tuple);"
+    assert repaired(tmp_path, {"Case.java": source(f"{body}\nrows.clear();")})[0] == {}
+    assert repaired(tmp_path, {"Case.java": source(body)})[0]
 
 
 def test_a_return_without_braces_gets_them(tmp_path) -> None:
@@ -219,3 +259,47 @@ def test_an_edit_fits_its_place(body, lines, tweak, tmp_path) -> None:
     after = (tmp_path / "Case.java").read_bytes().decode()
     assert after.count("\r\n") in (0, after.count("\n"))
     assert "\n    " not in after or "\n\t" not in after
+
+
+HELPERS = {
+    "a lambda with its name": "rows.forEach(tuple -> collector.emit(new Values(tuple)));",
+    "a call on another instance": "collector.emit(new Values(row));\n        Case other = new Case();\n        other.send(row);",
+    "a call of the outer class": "collector.emit(new Values(row));\n        new Thread() { public void run() { Case.this.send(row); } };",
+}
+
+
+@pytest.mark.parametrize("code", HELPERS.values(), ids=HELPERS)
+def test_a_helper_that_cannot_take_the_input_stays(code, tmp_path) -> None:
+    method = f"    private void send(String row) {{\n        {code}\n    }}\n"
+    text = source("send(tuple.getString(0));\ncollector.ack(tuple);").removesuffix("}\n")
+    assert changed(tmp_path, f"{text}{method}}}\n") == []
+
+
+PACKAGES = {
+    "org.apache.heron.api.bolt": "org.apache.heron.api.exception",
+    "backtype.storm.topology": "backtype.storm.topology",
+    "org.apache.storm.topology": "org.apache.storm.topology",
+}
+
+
+@pytest.mark.parametrize(("package", "failed"), PACKAGES.items(), ids=PACKAGES)
+def test_a_basic_bolt_throws_the_exception_of_its_framework(package, failed, tmp_path) -> None:
+    base = package if "heron" in package else f"{package}.base"
+    root = re.sub(r"\.(?:bolt|topology)$", "", package)
+    text = f"""import {package}.BasicOutputCollector;
+import {base}.BaseBasicBolt;
+import {root}.tuple.Tuple;
+
+public class Case extends BaseBasicBolt {{
+    private Table table;
+
+    public void execute(Tuple tuple, BasicOutputCollector collector) {{
+        try {{
+            table.insert(tuple.getString(0));
+        }} catch (Exception e) {{
+            System.err.println("not stored");
+        }}
+    }}
+}}
+"""
+    assert f"+import {failed}.FailedException;" in changed(tmp_path, text)
