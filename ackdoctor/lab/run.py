@@ -24,7 +24,7 @@ from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import Tup
 from ackdoctor.lab.fates import Fate, Messages
-from ackdoctor.lab.faults import ACKERS, Plan, task_component
+from ackdoctor.lab.faults import ACKERS, InvalidFaultError, Plan, task_component
 from ackdoctor.lab.frameworks import command_line, descent
 from ackdoctor.lab.loader import blamed_line, in_words
 from ackdoctor.lab.messages import Setup
@@ -221,6 +221,10 @@ class _Lab:
             profile=self._profile.name,
         )
         self._topology = topology = build(judged, surroundings, spout, bolt)
+        names = {*topology.spouts, *topology.bolts}
+        self._kills = [(task_component(kill.component, names), kill) for kill in options.plan.kills]
+        if not topology.settings.ackers and any(name == ACKER for name, _ in self._kills):
+            raise InvalidFaultError("--kill acker: the topology has no acker")
         self._timeout_s = topology.settings.message_timeout_secs
         self._cluster = cluster = Cluster(
             topology,
@@ -257,10 +261,9 @@ class _Lab:
     def live(self, progress: _Progress) -> None:
         """Run with the faults, then without until each message has its end."""
         options, cluster, watch, began = self._options, self._cluster, self._watch, time.monotonic()
-        names = {*self._topology.spouts, *self._topology.bolts}
-        for kill in options.plan.kills:
+        for name, kill in self._kills:
             for moment in kill.moments(options.seconds):
-                cluster.at(moment, partial(cluster.kill, task_component(kill.component, names)))
+                cluster.at(moment, partial(cluster.kill, name))
         last = options.seconds + PATIENCE * self._timeout_s
 
         def is_late() -> bool:
