@@ -203,6 +203,8 @@ class _Lab:
         self._options, self._clock, self._ledger = options, clock, ledger
         self._growth: list[GrowthPoint] = []
         self._high_water = 0
+        if not classes:
+            raise CannotRunError(f"{judged.topology.place}: no component of the topology is known")
         dialect = descent(next(iter(classes.values())))[0]
         self._profile = options.profile or (profile_of(dialect.acker) if dialect.acker else NEWEST)
 
