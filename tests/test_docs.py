@@ -105,7 +105,17 @@ def quoted_names(text: str, first_cell: str) -> list[str]:
     return [word for cell in cells for word in re.findall(r"`([^`]+)`", cell)]
 
 
-@pytest.mark.parametrize("page", SCREENS, ids=lambda page: page.relative_to(ROOT).as_posix())
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(
+            page,
+            id=page.relative_to(ROOT).as_posix(),
+            marks=pytest.mark.minutes if "$ ackdoctor analyze" in page.read_text("utf-8") else (),
+        )
+        for page in SCREENS
+    ],
+)
 def test_every_screen_is_up_to_date(page, shell, request):
     spark = find_spec("pyspark") is not None and shutil.which("java") is not None
 

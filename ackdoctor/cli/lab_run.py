@@ -23,7 +23,7 @@ from ackdoctor.lab.loader import CannotLoadError, Stub, imported
 from ackdoctor.lab.run import CannotRunError, Options, Outcome, run
 from ackdoctor.lab.search import random_plan, search
 from ackdoctor.lab.topology import InvalidTopologyError
-from ackdoctor.lab.wired import timeout_of
+from ackdoctor.lab.wired import ackers_of, timeout_of
 from ackdoctor.lint.run import lint
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report
@@ -207,6 +207,7 @@ class Run:
             random_plan,
             bolts=[node.id for node in judged.topology.nodes if node.role == "bolt"],
             timeout_s=timeout_of(judged),
+            has_acker=ackers_of(judged) > 0,
         )
         with progress("searching") as show:
             found = search(
@@ -285,7 +286,7 @@ def _try(
     show: Callable[[int, int], None] | None = None,
 ) -> Outcome:
     """Import the components afresh, and run them."""
-    with imported(judged, options.project, stubs) as classes:
+    with options.slept.replacing_sleep(), imported(judged, options.project, stubs) as classes:
         return run(judged, classes, options, observing, show)
 
 

@@ -20,10 +20,14 @@ class State(Enum):
     DEAD = "it was open when its spout died, and was not emitted again"
 
 
+_ENDED = (State.FAILED, State.DEAD)
+
+
 @dataclass(slots=True, eq=False)
 class _Message:
     spout: str
     task: int
+    text: Hashable  # of its stream and values
     emits: int = 1
     emits_after: int = 0  # after the faults
     state: State = State.OPEN
@@ -56,7 +60,7 @@ class Messages:
 
     def __init__(self, clock: VirtualClock) -> None:
         self._clock = clock
-        self._by_id: dict[Hashable, _Message] = {}
+        self._by_id: dict[Hashable, list[_Message]] = {}
         self._by_values: dict[Hashable, _Message] = {}
         self._counted: list[_Message] = []
         self._untracked: dict[str, int] = {}
@@ -74,12 +78,13 @@ class Messages:
                 self._untracked[spout] = self._untracked.get(spout, 0) + 1
             return
         key, text = (spout, task, repr(msg_id)), (spout, stream, repr(values))
-        message = self._by_id.get(key)
+        known = self._by_id.setdefault(key, [])
+        message = next((each for each in known if each.text == text or each.state in _ENDED), None)
         if message is None:
             same = self._by_values.get(text)
-            message = same if same is not None and same.state in (State.FAILED, State.DEAD) else None
+            message = same if same is not None and same.state in _ENDED else None
         if message is None:
-            message = _Message(spout, task, since_ms=self._clock.now_ms())
+            message = _Message(spout, task, text, since_ms=self._clock.now_ms())
             if self._closed_ms is None:
                 self._counted.append(message)
         else:
@@ -87,24 +92,30 @@ class Messages:
             message.emits_after += self._closed_ms is not None
             self._move(message, State.OPEN)
         message.task = task
-        self._by_id[key] = self._by_values[text] = message
+        known[:] = [each for each in known if each.state is State.OPEN and each is not message] + [message]
+        self._by_values[text] = message
 
     def acked(self, spout: str, task: int, msg_id: object) -> None:
         """The spout received an ack."""
-        message = self._by_id.get((spout, task, repr(msg_id)))
+        message = self._open(spout, task, msg_id)
         if message is not None:
             message.is_done = True
             self._move(message, State.ACKED)
 
     def failed(self, spout: str, task: int, msg_id: object) -> None:
         """The spout received a fail; called before the spout, which may emit at once."""
-        message = self._by_id.get((spout, task, repr(msg_id)))
+        message = self._open(spout, task, msg_id)
         if message is not None:
             self._move(message, State.FAILED)
 
+    def _open(self, spout: str, task: int, msg_id: object) -> _Message | None:
+        """The oldest open message of an id: a spout may give several messages the same one."""
+        known = self._by_id.get((spout, task, repr(msg_id)), ())
+        return next((message for message in known if message.state is State.OPEN), None)
+
     def died(self, spout: str, task: int) -> None:
         """A task of a spout died."""
-        for message in set(self._by_id.values()):
+        for message in {each for known in self._by_id.values() for each in known}:
             if (message.spout, message.task, message.state) == (spout, task, State.OPEN):
                 self._move(message, State.DEAD)
 

@@ -24,13 +24,21 @@ from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import Tup
 from ackdoctor.lab.fates import Fate, Messages
-from ackdoctor.lab.faults import ACKERS, Plan, task_component
+from ackdoctor.lab.faults import ACKERS, InvalidFaultError, Plan, task_component
 from ackdoctor.lab.frameworks import command_line, descent
 from ackdoctor.lab.loader import blamed_line, in_words
 from ackdoctor.lab.messages import Setup
 from ackdoctor.lab.runtime import LossModel, Parcel
 from ackdoctor.lab.topology import ACKER, assign
-from ackdoctor.lab.watched import CannotStartError, InjectedError, Watch, WatchedBolt, WatchedSpout, arm
+from ackdoctor.lab.watched import (
+    CannotStartError,
+    InjectedError,
+    Slept,
+    Watch,
+    WatchedBolt,
+    WatchedSpout,
+    arm,
+)
 from ackdoctor.lab.wired import Surroundings, build
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.topology import Judged, Node
@@ -72,6 +80,7 @@ class Options:
     conf: Mapping[str, object] = field(default_factory=dict)
     component_options: Mapping[str, object] = field(default_factory=dict)  # by component, from its file
     folder: str = ""
+    slept: Slept = field(default_factory=Slept)  # while its `replacing_sleep` is active
 
 
 @dataclass(slots=True, kw_only=True)
@@ -194,6 +203,8 @@ class _Lab:
         self._options, self._clock, self._ledger = options, clock, ledger
         self._growth: list[GrowthPoint] = []
         self._high_water = 0
+        if not classes:
+            raise CannotRunError(f"{judged.topology.place}: no component of the topology is known")
         dialect = descent(next(iter(classes.values())))[0]
         self._profile = options.profile or (profile_of(dialect.acker) if dialect.acker else NEWEST)
 
@@ -212,6 +223,10 @@ class _Lab:
             profile=self._profile.name,
         )
         self._topology = topology = build(judged, surroundings, spout, bolt)
+        names = {*topology.spouts, *topology.bolts}
+        self._kills = [(task_component(kill.component, names), kill) for kill in options.plan.kills]
+        if not topology.settings.ackers and any(name == ACKER for name, _ in self._kills):
+            raise InvalidFaultError("--kill acker: the topology has no acker")
         self._timeout_s = topology.settings.message_timeout_secs
         self._cluster = cluster = Cluster(
             topology,
@@ -232,6 +247,7 @@ class _Lab:
             component_of=assign(topology).components.__getitem__,
             later=lambda seconds, action: cluster.at(clock.now_ms() / 1000 + seconds, action),
             kill=cluster.kill,
+            slept=options.slept,
         )
         raising = {each.component for each in options.plan.raises}
         arm(self._watch, {classes[name] for name in classes if name in raising})
@@ -247,10 +263,9 @@ class _Lab:
     def live(self, progress: _Progress) -> None:
         """Run with the faults, then without until each message has its end."""
         options, cluster, watch, began = self._options, self._cluster, self._watch, time.monotonic()
-        names = {*self._topology.spouts, *self._topology.bolts}
-        for kill in options.plan.kills:
+        for name, kill in self._kills:
             for moment in kill.moments(options.seconds):
-                cluster.at(moment, partial(cluster.kill, task_component(kill.component, names)))
+                cluster.at(moment, partial(cluster.kill, name))
         last = options.seconds + PATIENCE * self._timeout_s
 
         def is_late() -> bool:

@@ -87,7 +87,7 @@ def _simpler(fault: Kill | Raise) -> Iterator[Kill | Raise]:
         yield replace(fault, number=fault.number // 2)
 
 
-def random_plan(random: Random, bolts: Sequence[str], *, timeout_s: float) -> Plan:
+def random_plan(random: Random, bolts: Sequence[str], *, timeout_s: float, has_acker: bool) -> Plan:
     """Draw one to four faults of bolts, ackers and the network.
 
     Spouts do not fail: what they have emitted may die with them in a sound topology.  A slow bolt may take longer than the
@@ -100,7 +100,7 @@ def random_plan(random: Random, bolts: Sequence[str], *, timeout_s: float) -> Pl
     for _ in range(random.randint(1, _MOST_FAULTS)):
         bolt, number = random.choice(bolts), random.randint(1, _MOST_TUPLES)
         match random.choice(("kill", "kill", "acker", "raise", "drop", "slow")):
-            case "acker":
+            case "acker" if has_acker:
                 kills.append(Kill(ACKERS, times=random.randint(1, 3)))
             case "raise":
                 raises.append(Raise(bolt, number))

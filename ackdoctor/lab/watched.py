@@ -1,11 +1,14 @@
 """Spouts and bolts of a lab run: paced in virtual time, killed by the plan, and watched."""
 
 import inspect
+import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from typing import Any
+from threading import current_thread
+from typing import Any, SupportsFloat, SupportsIndex
 
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.lab.child import ShellError
@@ -34,6 +37,39 @@ _IDLE_S = 1.0  # the longest pause between two calls of a spout that emits nothi
 _THINNING = 500  # after the faults, a pause is at least the time since then through this
 
 
+_CHILD = "component-"  # how the threads of components begin that alternate with the lab's
+
+
+class Slept:
+    """How long the components have slept; their calls of `time.sleep` take simulated time only."""
+
+    def __init__(self) -> None:
+        self._seconds = 0.0
+
+    def take(self) -> float:
+        """Return the seconds since the last call."""
+        seconds, self._seconds = self._seconds, 0.0
+        return seconds
+
+    @contextmanager
+    def replacing_sleep(self) -> Iterator[None]:
+        """Replace `time.sleep` for the lab's thread and the components'; other threads sleep as before."""
+        sleep, ours = time.sleep, current_thread()
+
+        def add(seconds: SupportsFloat | SupportsIndex) -> None:
+            thread = current_thread()
+            if thread is ours or thread.name.startswith(_CHILD):
+                self._seconds += max(0.0, float(seconds))
+            else:
+                sleep(float(seconds))
+
+        time.sleep = add
+        try:
+            yield
+        finally:
+            time.sleep = sleep
+
+
 class CannotStartError(Exception):
     """A component does not survive its start."""
 
@@ -59,6 +95,7 @@ class Watch:
     component_of: Callable[[int], str]
     later: Callable[[float, Callable[[], object]], None]  # schedule an action in so many seconds
     kill: Callable[[str, int], object]  # of a component and its task
+    slept: Slept
     seen: Counter[str] = field(default_factory=Counter)
     sent: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     causes: dict[tuple[str, str], BaseException] = field(default_factory=dict)
@@ -183,6 +220,9 @@ class WatchedBolt(Bolt):
             raise
         finally:
             watch.forget(self._name)
+            seconds = watch.slept.take()
+        if seconds:
+            yield seconds
 
     def cleanup(self) -> None:
         """End the component."""
@@ -269,9 +309,10 @@ class WatchedSpout(Spout):
             self._call(self._runner.next_tuple)
         finally:
             watch.forget(self._name)
+            slept = watch.slept.take()
         busy = self._output.emits > before
         self._pause_s = 1 / watch.rate if busy else min(_IDLE_S, 2 * self._pause_s)
-        pause = self._pause_s
+        pause = max(self._pause_s, slept)
         if watch.ended_ms is not None:
             pause = max(pause, (now_ms - watch.ended_ms) / 1000 / _THINNING)
         self._due_ms = max(self._due_ms, now_ms - 1) + pause * 1000

@@ -84,11 +84,9 @@ def build(
         for edge in topology.edges:
             if edge.target == node.id:
                 spec.grouping(edge.source, _grouping(edge.grouping, str(edge.place)), edge.stream)
-    ackers = number(judged, ACKERS)
-    at_most_once = effective(topology, MODE).value == "ATMOST_ONCE"
     return builder.build(
         Settings(
-            ackers=0 if at_most_once else 1 if ackers is None else ackers,
+            ackers=ackers_of(judged),
             max_spout_pending=number(judged, MAX_PENDING) or max_spout_pending,
             message_timeout_secs=timeout_of(judged),
             enable_message_timeouts=effective(topology, ENABLE_TIMEOUTS).value is not False,
@@ -99,6 +97,13 @@ def build(
 def timeout_of(judged: Judged) -> int:
     """Return the message timeout in seconds."""
     return number(judged, TIMEOUT) or _DEFAULT_TIMEOUT_S
+
+
+def ackers_of(judged: Judged) -> int:
+    """Return the number of ackers, 0 if tuples are not tracked."""
+    at_most_once = effective(judged.topology, MODE).value == "ATMOST_ONCE"
+    ackers = number(judged, ACKERS)
+    return 0 if at_most_once else 1 if ackers is None else ackers
 
 
 def number(judged: Judged, key: str, component: str = "") -> int | None:

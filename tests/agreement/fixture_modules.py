@@ -5,50 +5,17 @@ by starting its component; here the bench starts it.
 """
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from importlib import import_module
-from importlib.machinery import ModuleSpec, SourceFileLoader
-from importlib.util import spec_from_file_location
 from pathlib import Path
-from types import CodeType, ModuleType
-from typing import Any, cast
+from types import ModuleType
+from typing import cast
 from unittest import mock
 
-from ackdoctor.frontends.python.source import translate
+from ackdoctor.lab.loader import SourceFinder
 
 __all__ = ["components_of", "import_fixture", "module_names"]
-
-
-class _Loader(SourceFileLoader):
-    """Writes no bytecode."""
-
-    def set_data(self, path: str, data: Any, *, _mode: int = 0o666) -> None:
-        """Do not write."""
-
-
-class _Python2Loader(_Loader):
-    def source_to_code(self, data: Any, path: Any, *, _optimize: int = -1) -> CodeType:  # type: ignore[override]
-        translation = translate(bytes(data).decode())
-        return super().source_to_code(translation.text.encode() if translation else data, path)
-
-
-class _Finder:
-    """Finds the modules below one directory before any other finder."""
-
-    def __init__(self, root: Path, loader: type[_Loader]) -> None:
-        self._root = root
-        self._loader = loader
-
-    def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        place = self._root.joinpath(*fullname.split("."))
-        package = place / "__init__.py"
-        file = package if package.exists() else place.with_suffix(".py")
-        if not file.exists():
-            return None
-        return spec_from_file_location(fullname, file, loader=self._loader(fullname, str(file)))
 
 
 @contextmanager
@@ -59,7 +26,7 @@ def import_fixture(
 
     With `scripts`, the files are Python 2 and end with a `run` of one of these classes.
     """
-    finder = _Finder(root, _Python2Loader if scripts else _Loader)
+    finder = SourceFinder([root])
     ours = {*module_names(root), *stand_ins}
     assert not ours & set(sys.modules)
     sys.meta_path.insert(0, finder)

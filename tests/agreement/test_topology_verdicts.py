@@ -6,9 +6,9 @@ that is at least once; of one that is at most once, some failure must.  The deat
 
 import json
 import logging
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -17,15 +17,17 @@ from typing import Any
 
 import pytest
 
+from ackdoctor.acker.versions import NEWEST
 from ackdoctor.config import Settings as LintSettings
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Tup
-from ackdoctor.lab.frameworks import HeronBolt, HeronSpout
-from ackdoctor.lab.messages import Setup
+from ackdoctor.lab.frameworks import HeronBolt, HeronSpout, command_line
 from ackdoctor.lab.multilang import ShellBolt, ShellSpout
 from ackdoctor.lab.runtime import LossModel, Parcel
-from ackdoctor.lab.topology import ACKER, Settings, TopologyBuilder, assign, fields_of
+from ackdoctor.lab.topology import ACKER, assign
 from ackdoctor.lab.topology import Topology as LabTopology
+from ackdoctor.lab.wired import Surroundings, timeout_of
+from ackdoctor.lab.wired import build as wire
 from ackdoctor.lint.run import lint
 from ackdoctor.model.topology import Judged, Word
 from tests.agreement.fixture_modules import import_fixture
@@ -35,7 +37,6 @@ from tests.frameworks import framework
 
 pytestmark = pytest.mark.slow
 
-TICKS = {"tick_freq_secs", "topology.tick.tuple.freq.secs", "window.duration.secs"}
 CONF = {
     "database.url": "",
     "orders.queue": "",
@@ -48,7 +49,7 @@ CONF = {
     "archive.url": "",
     "broker.url": "",
 }
-OPTIONS = ("--options", json.dumps({"log_file": "", "database": ""}))
+OPTIONS = {"log_file": "", "database": ""}
 MANY = 8 * MESSAGES  # more than any spout that gives up emits
 DEATHS = {"also when the spout dies": False, "only while the spout lives": True}
 """Whether the death of the spout loses a message."""
@@ -78,56 +79,25 @@ def judged_topology(folder: Path) -> Judged:
 
 
 def build(judged: Judged, modules: Mapping[str, ModuleType]) -> LabTopology:
-    """Wire the components in the lab as the files wire them."""
-    builder = TopologyBuilder()
-    facts = judged.facts
+    """Wire the components in the lab as the files wire them, each with one task."""
+    nodes = tuple(replace(node, parallelism=None) for node in judged.topology.nodes)
+    judged = replace(judged, topology=replace(judged.topology, nodes=nodes))
+    classes = {node.id: component_class(judged.facts[node.id].cls, modules) for node in judged.topology.nodes}
     heron = judged.topology.framework.startswith("heron")
-    streams = {node.id: dict(node.streams or facts[node.id].streams or {}) for node in judged.topology.nodes}
-    named = {source: {s: tuple(f or ()) for s, f in fields.items()} for source, fields in streams.items()}
-    conf = {**CONF, "tumblingwindowbolt_duration_secs": window_secs(judged)}
-    setup = Setup(conf=conf, input_fields=named, arguments=OPTIONS)
-    for node in judged.topology.nodes:
-        cls = component_class(facts[node.id].cls, modules)
-        outputs = {stream: fields or () for stream, fields in streams[node.id].items()}
-        if node.role == "spout":
-            spout = HeronSpout if heron else ShellSpout
-            builder.set_spout(node.id, partial(spout, cls, setup=setup), outputs=outputs)
-            continue
-        bolt = HeronBolt if heron else ShellBolt
-        spec = builder.set_bolt(
-            node.id, partial(bolt, cls, setup=setup), outputs=outputs, tick_secs=_ticks(judged, node.id)
-        )
-        for edge in judged.topology.edges:
-            if edge.target == node.id:
-                fields = re.fullmatch(r"fields\((.*)\)", edge.grouping)
-                if fields:
-                    spec.grouping(edge.source, fields_of(*re.split(r",\s*", fields[1])), edge.stream)
-                else:
-                    spec.shuffle_grouping(edge.source, edge.stream)
-    return builder.build(Settings(max_spout_pending=MESSAGES, message_timeout_secs=timeout_secs(judged)))
-
-
-def timeout_secs(judged: Judged) -> int:
-    """The message timeout of a topology."""
-    found = [
-        s.value
-        for s in judged.topology.settings
-        if s.key.endswith(("message.timeout.secs", "message_timeout_secs"))
-    ]
-    return found[-1] if found and isinstance(found[-1], int) else 30
+    arguments = {name: command_line(cls, OPTIONS) for name, cls in classes.items()}
+    return wire(
+        judged,
+        Surroundings(conf=CONF, arguments=arguments, profile=NEWEST.name),
+        lambda node, setup: partial(HeronSpout if heron else ShellSpout, classes[node.id], setup=setup),
+        lambda node, setup: partial(HeronBolt if heron else ShellBolt, classes[node.id], setup=setup),
+        max_spout_pending=MESSAGES,
+    )
 
 
 def window_secs(judged: Judged) -> int | None:
     """The length of the window of heronpy's bolt, which its timer ends."""
     found = [s.value for s in judged.topology.settings if s.key == "window.duration.secs"]
     return found[0] if found and isinstance(found[0], int) else None
-
-
-def _ticks(judged: Judged, component: str) -> int | None:
-    own = [*judged.topology.settings, *judged.facts[component].settings]
-    found = [s.value for s in own if s.key in TICKS and s.component in {"", component}]
-    value = found[-1] if found else None
-    return value if isinstance(value, int) else None
 
 
 def component_class(qualified: str, modules: Mapping[str, ModuleType]) -> type:
@@ -233,7 +203,7 @@ def losses(judged: Judged, lab: LabTopology, attempt: Callable[..., str]) -> Ite
 def test_failures_show_the_guarantee(folder, monkeypatch):
     monkeypatch.setattr(logging.root.manager, "disable", logging.CRITICAL)
     judged, world = judged_topology(folder), World()
-    patience_s = 30 * timeout_secs(judged) + 2 * (window_secs(judged) or 0)
+    patience_s = 30 * timeout_of(judged) + 2 * (window_secs(judged) or 0)
     with running(folder, world, monkeypatch) as modules:
         lab = build(judged, modules)
 

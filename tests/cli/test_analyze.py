@@ -309,6 +309,7 @@ class TestOnSpark:
         )
         assert note.startswith("  2 tuples were in hand where a log ends or its worker restarted, for")
 
+    @pytest.mark.minutes
     def test_a_damaged_line_is_counted_and_the_rest_is_read(self, shell, tmp_path, monkeypatch):
         monkeypatch.setenv("COLUMNS", "300")  # for the table
         lines = Path(PART).read_text(encoding="utf-8").splitlines()

@@ -2,6 +2,7 @@
 
 import json
 import sys
+import time
 from textwrap import dedent
 
 import pytest
@@ -229,3 +230,31 @@ def test_a_search_in_a_sound_topology_finds_nothing(shell, project):
 def test_search_options_are_checked(shell, project, arguments, message):
     code, _, err = run(shell, *arguments)
     assert (code, message in err) == (2, True)
+
+
+def test_the_sleep_of_a_component_takes_simulated_time_only(shell, project):
+    edit(project, "stubs.py", "QUEUE = ", "from time import sleep\n\nQUEUE = ")
+    edit(project, "stubs.py", "        return QUEUE", "        sleep(3)\n        return QUEUE")
+    slept = time.sleep
+    code, out, _ = run(shell, "--seconds", "8", "--output-format", "json", "--limit", "5")
+    assert (code, json.loads(out)["run"]["messages"][0]["messages"]) == (0, 3)
+    assert time.sleep is slept
+
+
+def test_without_an_acker_a_dead_bolt_loses_tuples_and_no_acker_can_die(shell, project):
+    edit(
+        project,
+        "topology.py",
+        "class Words(Topology):",
+        'class Words(Topology):\n    config = {"topology.acker.executors": 0}',
+    )
+    code, out, _ = run(shell, "--kill", "count@5")
+    assert (code, "untracked tuples from words to count lost" in out) == (1, True)
+    code, _, err = run(shell, "--kill", "acker=1")
+    assert (code, err) == (2, "ackdoctor: --kill acker: the topology has no acker\n")
+
+
+def test_what_dies_with_its_spout_is_lost(shell, project):
+    code, out, _ = run(shell, "--slow", "count=20ms", "--kill", "words@15")
+    assert code == 1
+    assert "with the spout)" in out

@@ -131,6 +131,7 @@ def test_findings_with_one_cause_are_one_line():
 @pytest.mark.java
 @pytest.mark.slow
 @pytest.mark.skipif(not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java")
+@pytest.mark.minutes
 def test_sigterm_ends_it_with_a_summary(tmp_path):
     pytest.importorskip("pyspark")
     (tmp_path / "trace").mkdir()

@@ -81,3 +81,22 @@ def test_in_a_run_that_stopped_early_messages_are_open():
     run = Run(1, 2, None)
     run.messages.failed("s", 1, 1)
     assert run.fate(early=True) == {"messages": 2, "open": 2, "untracked": 1}
+
+
+def test_values_distinguish_messages_with_the_same_id():
+    run = Run()
+    for word in ("a", "b", "c"):
+        run.emit(0, values=[word])
+        if word == "b":
+            run.messages.acked("s", 1, 0)
+    run.messages.acked("s", 1, 0)
+    run.messages.acked("s", 1, 0)
+    assert run.fate() == {"messages": 3, "completed": 3}
+
+
+def test_an_acked_message_that_a_new_spout_reads_again_is_repeated():
+    run = Run(1)
+    run.messages.acked("s", 1, 1)
+    run.messages.died("s", 1)
+    run.emit(1)
+    assert run.fate() == {"messages": 1, "completed": 1, "repeated": 1}

@@ -6,7 +6,7 @@ from random import Random
 from ackdoctor.lab.faults import Plan, plan
 from ackdoctor.lab.search import random_plan, search, shrink
 
-draw = partial(random_plan, bolts=["split", "count"], timeout_s=30)
+draw = partial(random_plan, bolts=["split", "count"], timeout_s=30, has_acker=True)
 
 
 def never():

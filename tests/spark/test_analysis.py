@@ -150,6 +150,7 @@ def test_a_bad_row_without_a_place_is_shown(spark):
     ]
 
 
+@pytest.mark.minutes
 def test_a_damaged_part_is_named_and_the_others_are_judged(spark, tmp_path, analysis):
     rows = spark.read.schema(EVENTS).json(str(STATEMENTS / "v1"))
     rows.drop("run", "worker", "acker", "incarnation").coalesce(1).write.parquet(str(tmp_path / "run=a"))
@@ -163,6 +164,7 @@ def test_a_damaged_part_is_named_and_the_others_are_judged(spark, tmp_path, anal
     assert (found.roots, found.books) == (analysis.roots, analysis.books)
 
 
+@pytest.mark.minutes
 def test_a_trace_of_components_alone_has_no_roots(spark):
     rows = [row for row in read([STATEMENTS / "v1"]).events() if row.kind < 6 or row.kind == EventKind.NAMED]
     with frames(events(spark, rows), TERMS) as tables:
@@ -207,7 +209,8 @@ def acked_twice(component: str, roots: range) -> list[Event]:
     return rows
 
 
-@pytest.mark.parametrize(("most", "omitted"), [pytest.param(2_000, 0, marks=pytest.mark.minutes), (4, 26)])
+@pytest.mark.parametrize(("most", "omitted"), [(2_000, 0), (4, 26)])
+@pytest.mark.minutes
 def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.verdicts._MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
@@ -222,6 +225,7 @@ def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, 
     assert len(few.tally.trees) == 30 - omitted
 
 
+@pytest.mark.minutes
 def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
     sites = ("split.py:9 Split.execute", "split.py:12 Split.execute")
     rows = acked_twice("split", range(1, 7))
@@ -249,16 +253,16 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
             "an acker says that it gets no ticks, so it never drops an entry, as storm-2.8.8 does: judge it with "
             "--acker-version 1.1.0, or 2.8-no-timeouts",
         ),
-        pytest.param(
+        (
             "Finished loading executor __acker:[2 2]",
             "2.8.8",
             "no row says when the acker rotated its map, as storm-2.8.8 does: without --message-timeout what it has "
             "forgotten counts as pending",
-            marks=pytest.mark.minutes,
         ),
-        pytest.param("Timeouts disabled for executor __acker:[2 2]", "1.1.0", "", marks=pytest.mark.minutes),
+        ("Timeouts disabled for executor __acker:[2 2]", "1.1.0", ""),
     ],
 )
+@pytest.mark.minutes
 def test_an_acker_that_never_rotates_is_noted(spark, tmp_path, said, name, notes):
     begin = "2026-11-21 20:00:00.000 o.a.s.d.executor"
     acked = "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [7 1]"
@@ -318,6 +322,7 @@ def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
     assert {one.component: one.never for one in found.completions} == dict.fromkeys(ENDS, 1)
 
 
+@pytest.mark.minutes
 def test_an_expired_entry_is_not_pending(spark):
     tick = Event(EventKind.ROTATED, 0, run="a", pid=1)
     early, late_ = acked_twice("often", range(1, 4)), acked_twice("often", range(10, 12))
@@ -377,9 +382,8 @@ def test_a_root_of_one_run_is_none_of_another(spark):
     assert holders == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
 
 
-@pytest.mark.parametrize(
-    ("patience_s", "components"), [(30, []), pytest.param(0, ["sql"], marks=pytest.mark.minutes)]
-)
+@pytest.mark.parametrize(("patience_s", "components"), [(30, []), (0, ["sql"])])
+@pytest.mark.minutes
 def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, components):
     row = Event(EventKind.INIT, 0, component="spout", root=1, value=5, run="a", pid=1)
     handed = row._replace(kind=EventKind.RECEIVED, seq=1, component="sql", delivery="d", root=0, value=0)

@@ -91,6 +91,7 @@ def test_a_batch_flushed_within_the_timeout_is_ok(spark, tmp_path):
     assert verdict_of(analysis).startswith("OK: 76 roots")
 
 
+@pytest.mark.minutes
 def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
@@ -127,6 +128,7 @@ def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
     assert verdict_of(alone).startswith("INCOMPLETE: 3 roots expired: ")
 
 
+@pytest.mark.minutes
 def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(spark, tmp_path):
     """A worker runs for 16 s, and its bolt loses every tenth tuple, young and old."""
     log = WorkerLog({"events": 3, "words": 2})
@@ -147,6 +149,7 @@ def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(sp
     assert [finding.seen for finding in other.findings if finding.code == "ACK101"] == [15]
 
 
+@pytest.mark.minutes
 def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path):
     """Every fifth tuple fails after 23 s; young tuples at the end of the log are not missing acks."""
     log = WorkerLog(TASKS)
@@ -203,11 +206,12 @@ def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
     ("flush_s", "timeout_s", "linked"),
     [
         (35, T, True),
-        pytest.param(35, None, True, marks=pytest.mark.minutes),
-        pytest.param(35, T, False, marks=pytest.mark.minutes),
-        pytest.param(5, T, True, marks=pytest.mark.minutes),
+        (35, None, True),
+        (35, T, False),
+        (5, T, True),
     ],
 )
+@pytest.mark.minutes
 def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, timeout_s, linked):
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)

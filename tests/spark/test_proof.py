@@ -48,6 +48,7 @@ LONG = st.integers(-(1 << 63), (1 << 63) - 1)
     st.data(),
     st.sampled_from(["0.8.0", "1.1.0", "1.2", "2.8", "jstorm"]),
 )
+@pytest.mark.minutes
 def test_independent_values_complete_with_the_last_message(values, data, name):
     repeated = values + data.draw(st.lists(st.sampled_from(values), max_size=3) if values else st.just([]))
     assume(gram_rank(repeated) == len(repeated))

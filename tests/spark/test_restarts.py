@@ -77,9 +77,10 @@ def analyze_logs(spark, folder, **logs: list[str]):
 
 @pytest.mark.parametrize(
     "head",
-    [started(0, *ALL), pytest.param([], marks=pytest.mark.minutes)],
+    [started(0, *ALL), []],
     ids=["whole", "its start was rotated away"],
 )
+@pytest.mark.minutes
 def test_tuples_in_hand_at_a_restart_are_no_finding(spark, tmp_path, head):
     found = analyze_logs(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
     assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, EXPIRED, RESTARTED.format("a")))
