@@ -8,7 +8,7 @@ import re
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES, completing, handler_of, input_of, unit_of
 from ackdoctor.fixes.java_imports import import_edits
-from ackdoctor.fixes.java_work import is_buffered, is_dropped_on_purpose, is_undecided
+from ackdoctor.fixes.lost_work import is_buffered, is_dropped_on_purpose, is_undecided
 from ackdoctor.fixes.moves import last_in_try
 from ackdoctor.fixes.statements import completion, insert_after, insert_before, removal, statement_of
 from ackdoctor.model.finding import Edit, Finding, Fix

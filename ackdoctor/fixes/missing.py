@@ -5,7 +5,7 @@ Whether such a path should ack or fail is the author's decision, so these fixes 
 
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import keeps_work
-from ackdoctor.fixes.java_work import is_buffered, is_dropped_on_purpose
+from ackdoctor.fixes.lost_work import is_buffered, is_dropped_on_purpose
 from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
 from ackdoctor.model.finding import Finding, Fix
 
@@ -13,7 +13,7 @@ _SCOPES = ("function", "lambda", "class")
 
 
 def complete_path(finding: Finding, document: Document) -> Fix | None:
-    """Ack the tuple before the `return` that leaves it open; in Java, fail it if the input alone does not decide to leave."""
+    """Ack the tuple before the `return` that leaves it open; fail it if the input alone does not decide to leave."""
     left = document.node_at(finding.site.span, "return")
     if left is None or document.source(left).rstrip("; ") != "return" or finding.case != "one path":
         return None
@@ -27,11 +27,9 @@ def complete_path(finding: Finding, document: Document) -> Fix | None:
 
 
 def _finishing(document: Document, left: Node, ack: Node) -> str | None:
-    """Return what completes the tuple before a `return`: in Java a `fail` unless the input alone decides to leave."""
+    """Return what completes the tuple before a `return`: a `fail` unless the input alone decides to leave."""
     code, handler = document.source(ack), left.nearest("function")
-    if not document.java or handler is None:
-        return code
-    if is_buffered(document, handler, left.start):
+    if handler is None or (document.java and is_buffered(document, handler, left.start)):
         return None
     tup = completion(ack.children[0], "ack")
     if tup is not None and is_dropped_on_purpose(left, handler, document, tup.name):

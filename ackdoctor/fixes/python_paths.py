@@ -10,6 +10,7 @@ from dataclasses import replace
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES
+from ackdoctor.fixes.lost_work import is_dropped_on_purpose
 from ackdoctor.fixes.statements import (
     append,
     completion,
@@ -74,7 +75,7 @@ def complete_exit(finding: Finding, document: Document) -> Fix | None:
     if handler is None or left is None or finding.case not in _PATHS or left.nearest(*SCOPES) is not handler:
         return None
     statement = _Statement(document, finding, handler)
-    verb = "fail" if left.nearest("handler", *SCOPES) is not handler else "ack"
+    verb = "fail" if left.nearest("handler", *SCOPES) is not handler else statement.verb_at(left)
     edits = statement.before(left, verb) if _is_plain_exit(document, left) else None
     return _fix(finding, f"{verb.capitalize()} {{}} on this path", edits)
 
@@ -96,20 +97,21 @@ def complete_handler(finding: Finding, document: Document) -> Fix | None:
 
 
 def complete_branch(finding: Finding, document: Document) -> Fix | None:
-    """Ack the tuple in the branch that the path takes."""
+    """Ack the tuple in the branch that the path takes; fail it if the input alone does not decide about the branch."""
     handler, node = _handler(finding, document), _branching(finding, document)
     if handler is None or node is None or node.kind != "if":
         return None
     statement = _Statement(document, finding, handler)
     blocks = [each for each in node.children if each.kind == "block"]
     taken = next((block for block in blocks if _passes(finding, document, block)), None)
+    verb = statement.verb_at(blocks[0].children[0])
     if taken is not None:
-        edits = statement.at_end(taken, "ack")
+        edits = statement.at_end(taken, verb)
     elif len(blocks) == 1 and falls_through(document, blocks[0]):
-        edits = statement.as_else(node)
+        edits = statement.as_else(node, verb)
     else:
         edits = None
-    return _fix(finding, "Ack {} on this path", edits)
+    return _fix(finding, f"{verb.capitalize()} {{}} on this path", edits)
 
 
 def complete_end(finding: Finding, document: Document) -> Fix | None:
@@ -117,7 +119,10 @@ def complete_end(finding: Finding, document: Document) -> Fix | None:
     handler, node = _handler(finding, document), _branching(finding, document)
     if handler is None or node is None:
         return None
-    edits = _Statement(document, finding, handler).at_end(_body(handler), "ack")
+    statement = _Statement(document, finding, handler)
+    if node.kind == "if" and statement.verb_at(_body(node).children[0]) == "fail":
+        return None
+    edits = statement.at_end(_body(handler), "ack")
     return _fix(finding, "Ack {} at the end of the handler", edits)
 
 
@@ -234,7 +239,7 @@ class _Statement:
     """The statement that acks or fails the input of a handler."""
 
     def __init__(self, document: Document, finding: Finding, handler: Node) -> None:
-        self._document = document
+        self._document, self._handler = document, handler
         names = parameters(handler)
         self.tuple = names[1] if len(names) > 1 else ""
         quoted = f"`{self.tuple}`"
@@ -248,6 +253,11 @@ class _Statement:
         self._object = _completing_object(document, finding, handler) if is_own else ""
         if not self.tuple or is_bound(handler, self.tuple):
             self._object = ""
+
+    def verb_at(self, node: Node) -> str:
+        """Return `ack` if the input alone decides that control reaches a node, and `fail` otherwise."""
+        dropped = is_dropped_on_purpose(node, self._handler, self._document, self.tuple)
+        return "ack" if dropped or not self._guards else "fail"
 
     def _lines(self, verb: str, indent: str | None, *, leave: bool = False) -> list[str]:
         """Return the lines of code; none if the code cannot be written here."""
@@ -265,9 +275,13 @@ class _Statement:
     def _text(self, lines: list[str], indent: str | None) -> str:
         return f"{self._document.newline}{indent or ''}".join(lines)
 
+    def _is_guarded(self, node: Node) -> bool:
+        """Whether completing the tuple here is wrong if its work waits elsewhere; an `except` fails it in any case."""
+        return self._guards and node.nearest("handler", *SCOPES) is self._handler
+
     def before(self, node: Node, verb: str) -> tuple[Edit, ...] | None:
-        """Put it before a statement; no ack behind a statement that keeps the work for later."""
-        if verb == "ack" and self._guards and _keeps_work(node):
+        """Put it before a statement, unless the handler keeps the work for later."""
+        if self._is_guarded(node) and _keeps_work(node):
             return None
         indent = self._document.indent(node)
         lines = self._lines(verb, indent)
@@ -276,19 +290,19 @@ class _Statement:
     def at_end(self, block: Node, verb: str, *, leave: bool = False) -> tuple[Edit, ...] | None:
         """Put it at the end of a block; `leave` also leaves the handler."""
         if not falls_through(self._document, block) or (
-            verb == "ack" and self._guards and _keeps_work(block.children[-1], behind=True)
+            self._is_guarded(block) and _keeps_work(block.children[-1], behind=True)
         ):
             return None
         indent = self._document.indent(block.children[-1])
         lines = self._lines(verb, indent, leave=leave)
         return append(self._document, block, self._text(lines, indent)) if lines else None
 
-    def as_else(self, node: Node) -> tuple[Edit, ...] | None:
+    def as_else(self, node: Node, verb: str) -> tuple[Edit, ...] | None:
         """Add an `else` to an `if`."""
         document = self._document
         block = _body(node)
         outer, inner = document.indent(node), document.indent(block.children[0])
-        lines = self._lines("ack", inner)
+        lines = self._lines(verb, inner)
         end = document.line_end(node.end)
         rest = document.text[node.end : end].strip()
         if outer is None or inner is None or not lines or (rest and not rest.startswith("#")):
@@ -403,12 +417,15 @@ def _afterwards(node: Node, handler: Node) -> Iterator[Node]:
 def _at_exits(
     document: Document, handler: Node, statement: _Statement, done: Node | None = None
 ) -> tuple[Edit, ...] | None:
-    """Ack before each `return` of a handler and at its end, but not behind a completion and not in the block `done`."""
+    """Complete the tuple before each `return` of a handler, and ack it at its end.
+
+    Not behind a completion, and not in the block `done`.
+    """
     edits: list[Edit] = []
     for each in handler.walk():
         if each.kind != "return" or each.nearest(*SCOPES) is not handler or _is_completed(each):
             continue
-        before = statement.before(each, "ack") if _is_plain_exit(document, each) else None
+        before = statement.before(each, statement.verb_at(each)) if _is_plain_exit(document, each) else None
         if before is None or (done is not None and done in each.around()):
             return None
         edits += before

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.fixes.repairing import repaired, run_fixed
+from tests.fixes.repairing import diff_of, repaired, run_fixed
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -143,6 +143,30 @@ self.ack(tup)
 """
     )
     assert repaired(tmp_path, {"case.py": before}, unsafe=True)[0] == {}
+
+
+LEAVES = {
+    "the result of a write": ("if not self.table.insert(word):", "fail"),
+    "a method of the bolt that writes": ("if not self.is_new(word):", "fail"),
+    "a field": ("if word in self.known:", "fail"),
+    "the input": ("if not word.strip() or len(number) > 3:", "ack"),
+    "a local of the input": ("if not isinstance(number, str):", "ack"),
+}
+
+
+@pytest.mark.parametrize(("condition", "verb"), LEAVES.values(), ids=LEAVES)
+def test_only_an_input_that_the_bolt_leaves_out_is_acked(condition, verb, tmp_path) -> None:
+    body = f"word, number = tup.values\n{condition}\n    return\nself.table.insert(word)\nself.ack(tup)"
+    before = BY_HAND + _body(body) + "\n    def is_new(self, word):\n        return self.table.insert(word)\n"
+    edited = repaired(tmp_path, {"case.py": before}, unsafe=True)[0]["case.py"].decode()
+    assert diff_of(before, edited) == [f"+            self.{verb}(tup)"]
+
+
+def test_a_write_that_may_fail_is_not_acked_in_an_else(tmp_path) -> None:
+    body = "done = self.table.insert(tup.values[0])\nif done:\n    self.ack(tup)"
+    before = BY_HAND + _body(body)
+    edited = repaired(tmp_path, {"case.py": before}, unsafe=True)[0]["case.py"].decode()
+    assert diff_of(before, edited) == ["+        else:", "+            self.fail(tup)"]
 
 
 def test_a_method_that_is_not_the_frameworks_is_not_called(tmp_path) -> None:

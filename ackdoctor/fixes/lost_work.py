@@ -1,4 +1,4 @@
-"""Whether the work of a Java handler is done where a fix would ack the input: an ack of lost work is the worst fix.
+"""Whether the work of a handler is done where a fix would ack the input: an ack of lost work is the worst fix.
 
 An ack is refused in a `catch`, behind a store into a buffer that is emptied elsewhere, and in a branch whose condition
 is about anything but the input, such as the result of a write.
@@ -16,7 +16,9 @@ __all__ = ["is_buffered", "is_dropped_on_purpose", "is_undecided"]
 _READ = re.compile(
     r"(?!\w*And[A-Z])(?:get|(?:is|has)[A-Z]|contains|equals|startsWith|endsWith|matche?[sr]|length$|size$|indexOf|compare|parse"
     r"|split|trim|strip|to[A-Z]|value|keys?$|keySet|find|charAt|(?:int|long|double|boolean)Value|read|decode|deserialize"
-    r"|convert|extract|lookup|select|valid|test$|from|as[A-Z]|fetch|of$|ofNullable|format|substring|replace|concat)"
+    r"|convert|extract|lookup|select|valid|test$|from|as[A-Z]|fetch|of$|ofNullable|format|substring|replace|concat"
+    r"|(?:is|has)_|is(?:instance|digit|alpha|alnum|space|upper|lower|numeric)$|(?:starts|ends)with$|lower$|upper$|[lr]strip$"
+    r"|len$|int$|float$|str$|bool$|list$|dict$|set$|tuple$|type$|repr$|sorted$|enumerate$|zip$|any$|all$|min$|max$|loads$|items$|rsplit$)"
 )
 _STORE = r"\.\s*(?:add\w*|append|insert\w*|offer\w*|push|put\w*|merge|compute\w*|set|write\w*)\s*\("
 _EMPTIED = (
@@ -113,7 +115,7 @@ def is_dropped_on_purpose(node: Node, handler: Node, document: Document, name: s
         if above is None or each.kind in ("handler", *SCOPES):
             return False
         decides = above.kind == "if" or document.source(above).startswith("switch")
-        if decides and each is not above.children[0] and not _is_about(above.children[0], inputs, document):
+        if decides and each is not _condition(above) and not _is_about(_condition(above), inputs, document):
             return False
     return False
 
@@ -124,17 +126,23 @@ def _conditions(node: Node, handler: Node, document: Document) -> Iterator[Node]
         if each is handler:
             return
         if each.kind == "if" or document.source(each).startswith("switch"):
-            yield from (call for call in each.children[0].walk() if call.kind == "call")
+            yield from (call for call in _condition(each).walk() if call.kind == "call")
+
+
+def _condition(branch: Node) -> Node:
+    """Return what decides about a branch."""
+    return next(each for each in branch.children if each.kind != "block")
 
 
 def _works(call: Node, handler: Node, document: Document) -> bool:
     """Whether a call does more than read, perhaps in a method of the class."""
     if _is_work(call, document):
         return True
-    scope = handler.nearest("class")
-    own = [each for each in scope.children if each.kind == "function"] if scope is not None else []
-    if call.children and call.children[0].kind == "receiver" and call.children[0].children:
+    scope, receiver = handler.nearest("class"), call.children[0] if call.children else None
+    is_own = receiver is None or receiver.kind != "receiver" or not receiver.children
+    if scope is None or not (is_own or (receiver and document.source(receiver) in ("self", "this"))):
         return False
+    own = [each for each in scope.walk() if each.kind == "function"]
     names = {call.name}
     for _ in range(_DEEPEST):
         names |= {one.name for each in own if each.name in names for one in each.walk() if one.kind == "call"}
@@ -211,13 +219,27 @@ def _derived(document: Document, handler: Node, name: str, place: Node | None = 
     for node in handler.walk():
         if node.kind != "bound" or node.parent is None:
             continue
-        values = [each for each in node.parent.children if each.start > node.start and each.kind != "block"]
+        values = _values_of(node)
         about = any(True for each in values for _ in _mentions(each, found))
         if about and all(_is_about(each, found, document) for each in values) and not _is_caught(node, place):
             found.add(node.name)
         elif any(each.kind in ("call", "name") for value in values for each in value.walk()):
             others.add(node.name)
     return found - others
+
+
+def _values_of(bound: Node) -> list[Node]:
+    """Return what a local is set to; the whole value if several locals share it."""
+    for each in (bound, *bound.around()):
+        above = each.parent
+        if above is None or above.kind in ("block", *SCOPES):
+            break
+        later = [
+            one for one in above.children if one.start >= each.end and one.kind not in ("block", "bound")
+        ]
+        if later:
+            return later
+    return []
 
 
 def _is_caught(bound: Node, place: Node | None) -> bool:
