@@ -56,7 +56,7 @@ def test_an_invalid_setting_is_reported_as_such(setting, words):
 @pytest.mark.java
 @pytest.mark.slow
 @NEEDS_JAVA
-@pytest.mark.parametrize("seconds", [0, 2])
+@pytest.mark.parametrize("seconds", [pytest.param(0, marks=pytest.mark.minutes), 2])
 def test_ctrl_c_ends_it_as_the_shell_expects(seconds):
     pytest.importorskip("pyspark")
     # background processes of a shell and their children ignore Ctrl-C

@@ -200,7 +200,10 @@ def random_case(rng: random.Random) -> list[list[str]]:
     return case
 
 
-@pytest.mark.parametrize("version", REAL)
+@pytest.mark.parametrize(
+    "version",
+    [version if version == "2.8.3" else pytest.param(version, marks=pytest.mark.minutes) for version in REAL],
+)
 def test_our_shellbolt_agrees_with_storm_s(version, ask):
     rng = random.Random(SEED)
     cases = [*FIXED, *(random_case(rng) for _ in range(RANDOM_CASES))]

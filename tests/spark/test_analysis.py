@@ -174,6 +174,7 @@ def test_a_trace_of_components_alone_has_no_roots(spark):
     assert analysis.tally.growth[-1].pending == 3
 
 
+@pytest.mark.minutes
 def test_open_deliveries_without_an_acker_are_those_of_the_trace_report(spark):
     second = 1_000_000_000
     rows = []
@@ -295,6 +296,7 @@ ENDS = {  # by bolt: the lines after the last tuple, and their time zone
 }
 
 
+@pytest.mark.minutes
 def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
     """Five topologies, a day apart, each with its own bolt: if the log goes on, the bolt never completed its tuple."""
     template = "o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] {} FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]"
@@ -363,6 +365,7 @@ def test_a_map_is_never_negative_if_the_clock_goes_back(spark):
     assert (found["time_ms"], found["pending"], found["high_water"]) == (10_000, 0, 0)
 
 
+@pytest.mark.minutes
 def test_a_root_of_one_run_is_none_of_another(spark):
     rows = [
         Event(kind, 0, seq=seq, component=component, delivery=delivery, root=1, value=5, run=run, pid=1)

@@ -246,6 +246,7 @@ def test_a_component_behind_a_mock_has_no_missing_acks(spark, steps, codes):
     assert [finding.code for finding in by_tracer(rows)] == codes
 
 
+@pytest.mark.minutes
 def test_a_component_behind_a_mock_is_not_observed(spark):
     hidden = BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced")
     terms = Terms()

@@ -221,6 +221,7 @@ def test_the_verdict_on_every_root_is_that_of_the_tracer(name, table, keep):
     } == {}
 
 
+@pytest.mark.minutes
 def test_without_broadcasts_the_verdicts_are_the_same(table, keep, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.replay._MOST_BROADCAST", 0)
     test_the_verdict_on_every_root_is_that_of_the_tracer("2.8.8", table, keep)

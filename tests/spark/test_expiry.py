@@ -80,6 +80,7 @@ def test_a_batch_flushed_less_often_than_the_timeout_is_a_finding(spark, tmp_pat
     assert verdict_of(analysis).startswith("BROKEN: batch: it holds tuples for up to 24.8 s")
 
 
+@pytest.mark.minutes
 def test_a_batch_flushed_within_the_timeout_is_ok(spark, tmp_path):
     log = batches(flush_s=5, timeout_s=30)
     log.emit(3, 7, 8, "batch")  # an explicit fail is no timeout

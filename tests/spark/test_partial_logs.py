@@ -112,6 +112,7 @@ def test_a_task_that_is_dead_or_stuck_is_not_missing(judged, tmp_path):
     }
 
 
+@pytest.mark.minutes
 def test_a_log_that_begins_in_the_middle_is_judged_without_older_roots(judged):
     analysis = judged(Topology(), ONE, since_s=10.15)
     assert (word(analysis), codes(analysis)) == ("OK", [])

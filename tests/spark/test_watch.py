@@ -290,6 +290,7 @@ def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     assert watch.watch.journal.totals == {"parts": 2, "reported": 1, "refused": 5, "again": 2, "gone": 0}
 
 
+@pytest.mark.minutes
 def test_a_trace_may_begin_with_empty_parts(watched):
     watch = watched()
     part = write([TWICE[0]._replace(pid=9)], watch.folder)
