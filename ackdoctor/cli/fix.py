@@ -2,12 +2,14 @@
 
 import sys
 from collections import Counter
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor.cli.output import complain, escaped_report
-from ackdoctor.lint.repair import Repairs
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters import counted
+
+if TYPE_CHECKING:
+    from ackdoctor.lint.repair import Repairs
 
 __all__ = ["WITH_FIXES", "Fixing", "repair"]
 
@@ -24,7 +26,7 @@ class Fixing(NamedTuple):
     stdin: str | None
 
 
-def repair(repairs: Repairs, report: Report, options: Fixing) -> Report:
+def repair(repairs: "Repairs", report: Report, options: Fixing) -> Report:
     """Fix files, or show the edits, or add the fixes to the findings; return the report on what is left."""
     if not options.apply:
         return _with_fixes(repairs, report, unsafe=options.unsafe)
@@ -46,12 +48,12 @@ def repair(repairs: Repairs, report: Report, options: Fixing) -> Report:
     return left
 
 
-def _with_fixes(repairs: Repairs, report: Report, *, unsafe: bool) -> Report:
+def _with_fixes(repairs: "Repairs", report: Report, *, unsafe: bool) -> Report:
     safe = repairs.offer(report, safe=True)
     return repairs.offer(safe, safe=False) if unsafe else safe
 
 
-def _summary(repairs: Repairs, more: int, *, would: bool) -> str:
+def _summary(repairs: "Repairs", more: int, *, would: bool) -> str:
     amounts: Counter[str] = Counter()
     for (_, code), amount in repairs.fixed.items():
         amounts[code] += amount

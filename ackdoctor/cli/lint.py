@@ -3,7 +3,7 @@
 import os.path
 import re
 import sys
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from io import StringIO
@@ -39,7 +39,6 @@ from ackdoctor.cli.output import (
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import FILES, FORMATS, Settings
 from ackdoctor.lint.discover import discover
-from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file
@@ -51,6 +50,7 @@ from ackdoctor.reporters import Sources, counted, reporter
 if TYPE_CHECKING:
     from ackdoctor.cli.rerun import State
     from ackdoctor.lint.baseline import Baseline, Comparison
+    from ackdoctor.lint.repair import Repairs
 
 
 _EXCLUSIVE = (
@@ -288,12 +288,7 @@ class Lint:
         edited: Mapping[str, bytes] = {}
         fixing = self._fixing(settings, text)
         if fixing.apply or settings.output_format in WITH_FIXES:
-            repairs = Repairs(
-                lambda edited: _filtered(run(settings, edited=edited), settings, baseline, root),
-                lambda edited: run(all_rules(settings), edited=edited),
-                root,
-                in_memory,
-            )
+            repairs = _repairs(run, settings, baseline, root, in_memory)
             report = repair(repairs, report, fixing)
             edited = repairs.after
         _complain(self, settings, report)
@@ -339,6 +334,24 @@ def _write_baseline(file: Path, report: Report, compared: "Comparison | None", r
     write(file, [*accepted, *unchecked])
     amount, new = len(known) + len(report.findings) + len(unchecked), len(report.findings)
     complain(f"{file.name}: {amount} accepted, {new} of them new, {len(report.fixed)} fixed")
+
+
+def _repairs(
+    run: Callable[..., Report],
+    settings: Settings,
+    baseline: "Baseline | None",
+    root: Path,
+    in_memory: Mapping[str, bytes],
+) -> "Repairs":
+    """Return the fixes of a run; `run` lints again, with the contents of edited files."""
+    from ackdoctor.lint.repair import Repairs, all_rules  # imports every fix
+
+    return Repairs(
+        lambda edited: _filtered(run(settings, edited=edited), settings, baseline, root),
+        lambda edited: run(all_rules(settings), edited=edited),
+        root,
+        in_memory,
+    )
 
 
 def _filtered(report: Report, settings: Settings, baseline: "Baseline | None", root: Path) -> Report:

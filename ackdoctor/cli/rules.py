@@ -12,7 +12,6 @@ import typer
 
 from ackdoctor.cli.commands import complete_rules, find_rule, formats_option, path_parser, rulebook
 from ackdoctor.cli.output import complain, context_for, destination, palette_for, width_for
-from ackdoctor.fixes import kinds_of
 from ackdoctor.model import UsageError
 from ackdoctor.reporters import COLOURED, wrapped
 from ackdoctor.rulebook import Rule
@@ -37,6 +36,13 @@ class Rules:
         return 2 if broken else 0
 
 
+def _fix_of(rule: Rule) -> str:
+    """Return which fixes lint has for a rule; the other commands here need none of their modules."""
+    from ackdoctor.fixes import kinds_of
+
+    return kinds_of(rule.code)
+
+
 def _as_table(rules: Sequence[Rule]) -> str:
     from ackdoctor.reporters.tables import grid, table
 
@@ -46,7 +52,7 @@ def _as_table(rules: Sequence[Rule]) -> str:
             "name": rule.name,
             "severity": rule.severity.word + ("" if rule.default else ", off"),
             "evidence": ", ".join(rule.evidence),
-            "fix": kinds_of(rule.code),
+            "fix": _fix_of(rule),
             "what it finds": rule.summary,
         }
         for rule in rules
@@ -73,7 +79,7 @@ def _as_json(rules: Sequence[Rule]) -> str:
             "severity": rule.severity.word,
             "default": rule.default,
             "evidence": list(rule.evidence),
-            "fix": kinds_of(rule.code),
+            "fix": _fix_of(rule),
             "summary": rule.summary,
         }
         for rule in rules

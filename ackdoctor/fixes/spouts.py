@@ -9,7 +9,6 @@ from typing import NamedTuple
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES
-from ackdoctor.fixes.python_tree import is_python2
 from ackdoctor.fixes.statements import insert_before, is_bound, parameters, statement_of
 from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Kind, Role, Verb, VerbKind
@@ -215,6 +214,8 @@ def forget(finding: Finding, document: Document) -> Fix | None:
 
 def call_framework(finding: Finding, document: Document) -> Fix | None:
     """Call the method of the framework that an override hides."""
+    from ackdoctor.fixes.python_tree import is_python2
+
     spout = _spout(finding, document)
     if spout is None or finding.case != "owned method":
         return None

@@ -385,6 +385,7 @@ def test_lint_starts_without_what_it_does_not_need(form, reporter, tmp_path):
         "heavy = {'rich', 'pyspark', 'guppy', 'pytest', 'pydantic', 'asyncio', 'fissix'}\n"
         "print('loaded:', sorted(heavy & set(sys.modules)))\n"
         "faces = ('ackdoctor.cli', 'ackdoctor.reporters')\n"
+        "print('fixes:', 'ackdoctor.fixes' in sys.modules)\n"
         "print(*sorted(name.removeprefix('ackdoctor.') for name in sys.modules if name.startswith(faces)))\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
@@ -397,7 +398,9 @@ def test_lint_starts_without_what_it_does_not_need(form, reporter, tmp_path):
         check=True,
     )
     cli = "cli cli.commands cli.fix cli.lint cli.output cli.progress"
-    assert done.stdout.splitlines()[-2:] == ["loaded: []", f"{cli} reporters reporters.{reporter}"]
+    *_, loaded, fixes, faces = done.stdout.splitlines()
+    assert (loaded, faces) == ("loaded: []", f"{cli} reporters reporters.{reporter}")
+    assert fixes == f"fixes: {form == 'json'}"
 
 
 @pytest.mark.parametrize(
