@@ -20,7 +20,6 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from ackdoctor.dialects import load
-from ackdoctor.frontends.python.source import translate
 from ackdoctor.model.topology import Judged, Node
 from ackdoctor.tracer.components import belongs
 
@@ -46,6 +45,8 @@ class SourceLoader(SourceFileLoader):
                 return super().source_to_code(data, path)
         except SyntaxError:
             pass
+        from ackdoctor.frontends.python.source import translate
+
         translation = translate(bytes(data).decode(errors="replace"))
         return super().source_to_code(translation.text.encode() if translation else data, path)
 
@@ -54,6 +55,7 @@ class SourceFinder:
     """Finds the modules below some directories before any other finder; `found` are the names of those it found."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
+        import_module("ackdoctor.frontends.python.source")  # and libcst, before a root can shadow their imports
         self._roots = roots
         self.found: list[str] = []
 
