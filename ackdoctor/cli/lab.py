@@ -1,7 +1,6 @@
 """`ackdoctor lab`: what Storm does with messages when its parts fail, in a simulator."""
 
 from dataclasses import dataclass
-from io import StringIO
 from math import isnan
 from typing import Annotated
 
@@ -17,7 +16,7 @@ from ackdoctor.cli.commands import (
     formats_option,
 )
 from ackdoctor.cli.lab_run import Run
-from ackdoctor.cli.output import context_for, destination, escaped_report, require_writable, width_for
+from ackdoctor.cli.output import context_for, destination, escaping, require_writable
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
 from ackdoctor.lab import scenes, study
@@ -87,13 +86,12 @@ class Study:
         setting = study.Setting(self.scale, self.seed, version)
         with progress("simulating") as show:
             results = study.run(chosen, setting, show)
-        with destination(self.output_file) as stream:
-            text = StringIO()
+        with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
+            context = context_for(stream)
             if self.output_format == "json":
                 reports.document(results, setting, text)
             else:
-                reports.screen(results, setting, text, context_for(stream), width_for(stream))
-            stream.write(escaped_report(text.getvalue(), self.output_format))
+                reports.screen(results, setting, text, context, context.width)
         return 1 if any(result.broken for result in results) else 0
 
 
@@ -138,15 +136,14 @@ class Scenes:
             raise UsageError("--acker-version: the scenes need message timeouts")
         setting = Setting(self.seed, version)
         played = [] if self.list_scenes else [(scene, scene.play(setting)) for scene in chosen]
-        with destination(self.output_file) as stream:
-            text, context = StringIO(), context_for(stream)
+        with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
+            context = context_for(stream)
             if self.output_format == "json":
                 stories.document(played or [(scene, ()) for scene in chosen], setting, text)
             elif self.list_scenes:
                 stories.listing(chosen, text, context)
             else:
-                stories.screen(played, setting, text, context, width_for(stream))
-            stream.write(escaped_report(text.getvalue(), self.output_format))
+                stories.screen(played, setting, text, context, context.width)
         return 1 if stories.broken_runs(played) else 0
 
 

@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +30,7 @@ from ackdoctor.cli.output import (
     complain,
     context_for,
     destination,
-    escaped_report,
+    escaping,
     require_not_an_input,
     require_writable,
     write_step_summary,
@@ -454,12 +453,10 @@ def _write_report(options: Lint, settings: Settings, report: Report, sources: So
         if not people and form != "json":
             raise UsageError(f"--statistics: the format {form} is not available; use full, concise or json")
         shape = "statistics" if people else "statistics-json"
-    with destination(options.output_file) as stream:
+    with destination(options.output_file) as stream, escaping(stream, shape) as text:
         context = context_for(stream, form, sources)
-        text = StringIO()
         reporter(shape)(report, text, context)
         if people and not options.quiet and not options.show_files:
             reporter("summary")(report, text, context)
-        stream.write(escaped_report(text.getvalue(), shape))
     if shape == "github":
         write_step_summary(report, context)

@@ -159,6 +159,14 @@ def escaped_report(text: str, form: str) -> str:
     return "".join(escape_commands(line, anywhere=inside) for line in text.splitlines(keepends=True))
 
 
+@contextmanager
+def escaping(stream: TextIO, form: str) -> Iterator[io.StringIO]:
+    """Yield a text that is written to the stream at the end, escaped for a GitHub runner."""
+    text = io.StringIO()
+    yield text
+    stream.write(escaped_report(text.getvalue(), form))
+
+
 # ---- which findings a report shows ----
 
 

@@ -25,7 +25,7 @@ from ackdoctor.cli.output import (
     complain,
     context_for,
     destination,
-    escaped_report,
+    escaping,
     require_not_an_input,
     require_writable,
     width_for,
@@ -108,8 +108,7 @@ class Topology:
             raise UsageError(f"no topology under {', '.join(paths)}; looked for: {_SOUGHT}")
         for note in report.notes:
             complain(note)
-        with destination(self.output_file) as stream:
-            text = StringIO()
+        with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
             look = "full" if self.output_format == "text" else self.output_format
             context, width = context_for(stream, look), width_for(stream)
             shown = replace(report, topologies=topologies)
@@ -121,7 +120,6 @@ class Topology:
                 width,
                 paths,
             )
-            stream.write(escaped_report(text.getvalue(), self.output_format))
         short = _shortfalls(topologies, self.require or settings.topology.require)
         for line in short:
             complain(line, prefix="")

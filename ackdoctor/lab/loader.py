@@ -55,7 +55,9 @@ class SourceFinder:
     """Finds the modules below some directories before any other finder; `found` are the names of those it found."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        import_module("ackdoctor.frontends.python.source")  # and libcst, before a root can shadow their imports
+        import_module(
+            "ackdoctor.frontends.python.source"
+        )  # and libcst, before a root can shadow their imports
         self._roots = roots
         self.found: list[str] = []
 
