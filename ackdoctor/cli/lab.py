@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from ackdoctor.acker.versions import NEWEST, profile
+from ackdoctor.acker.versions import NEWEST, Profile, profile
 from ackdoctor.cli.commands import (
     AckerVersion,
     OutputFile,
@@ -15,7 +15,7 @@ from ackdoctor.cli.commands import (
     complete_words,
     formats_option,
 )
-from ackdoctor.cli.lab_run import Run
+from ackdoctor.cli.lab_run import Run, Seed
 from ackdoctor.cli.output import context_for, destination, escaping, require_writable
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
@@ -57,9 +57,7 @@ class Study:
         float,
         typer.Option(min=0.01, max=1, metavar="FACTOR", help="Shrink windows, rates and numbers: 0.01 to 1."),
     ] = 1.0
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
-    ] = 0
+    seed: Seed = 0
     acker_version: AckerVersion = None
     output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
     output_file: OutputFile = None
@@ -80,9 +78,7 @@ class Study:
                 nearest(name, study.row_names()) or f"; experiments are {', '.join(study.experiment_names())}"
             )
             raise UsageError(f"--only: no row is called `{name}`{hint}") from None
-        version = acker_option(self.acker_version, profile, NEWEST)
-        if version.engine is Engine.HERON:
-            raise UsageError("--acker-version: Heron has neither ackers nor Trident, which the study kills")
+        version = _acker(self.acker_version, "neither ackers nor Trident, which the study kills")
         setting = study.Setting(self.scale, self.seed, version)
         with progress("simulating") as show:
             results = study.run(chosen, setting, show)
@@ -129,9 +125,7 @@ class Scenes:
             (name,) = error.args
             hint = nearest(name, scenes.scene_names()) or f"; scenes are {', '.join(scenes.scene_names())}"
             raise UsageError(f"no scene is called `{name}`{hint}") from None
-        version = acker_option(self.acker_version, profile, NEWEST)
-        if version.engine is Engine.HERON:
-            raise UsageError("--acker-version: Heron has no ackers, which the scenes show")
+        version = _acker(self.acker_version, "no ackers, which the scenes show")
         if not version.spout_ticks:
             raise UsageError("--acker-version: the scenes need message timeouts")
         setting = Setting(self.seed, version)
@@ -145,6 +139,14 @@ class Scenes:
             else:
                 stories.screen(played, setting, text, context, context.width)
         return 1 if stories.broken_runs(played) else 0
+
+
+def _acker(name: str | None, heron_has: str) -> Profile:
+    """Return the version that --acker-version names; raise UsageError for Heron, which has no ackers."""
+    version = acker_option(name, profile, NEWEST)
+    if version.engine is Engine.HERON:
+        raise UsageError(f"--acker-version: Heron has {heron_has}")
+    return version
 
 
 lab.command("study")(callback_of(Study))
