@@ -156,7 +156,7 @@ def _class_of(node: Node, judged: Judged, project: Path) -> type:
     file = project / node.code.path
     if file.suffix != ".py":
         raise CannotLoadError(f"{node.place}: the lab runs Python components; `{node.id}` is in {file.name}")
-    module = _import(_module_of(file)[1], f"{node.code.path}", project)
+    module = _import(_module_of(file)[1], node.code.path, project)
     name = judged.facts[node.id].cls.rpartition(".")[2]
     found = vars(module).get(name)
     if not isinstance(found, type) or belongs(found) is None:
@@ -193,16 +193,16 @@ def in_words(error: BaseException) -> str:
 def _hold_scripts(judged: Judged, stack: ExitStack) -> None:
     """Keep scripts from starting their component while they are imported."""
     used = {facts.dialect for facts in judged.facts.values()}
-    for dialect in load():
-        for path in {path for role in dialect.roles for path in role.classes if dialect.name in used}:
-            module, _, name = path.rpartition(".")
-            try:
-                cls = vars(import_module(module)).get(name)
-            except ImportError:
-                continue  # a module of another version
-            if isinstance(cls, type) and "run" in vars(cls):
-                stack.callback(setattr, cls, "run", vars(cls)["run"])
-                cls.run = lambda *_args, **_kwargs: None  # type: ignore[attr-defined]  # it has one
+    roles = (role for dialect in load() if dialect.name in used for role in dialect.roles)
+    for path in {path for role in roles for path in role.classes}:
+        module, _, name = path.rpartition(".")
+        try:
+            cls = vars(import_module(module)).get(name)
+        except ImportError:
+            continue  # a module of another version
+        if isinstance(cls, type) and "run" in vars(cls):
+            stack.callback(setattr, cls, "run", vars(cls)["run"])
+            cls.run = lambda *_args, **_kwargs: None  # type: ignore[attr-defined]  # it has one
 
 
 def _install(stub: Stub) -> Iterable[tuple[ModuleType, str, Any]]:
