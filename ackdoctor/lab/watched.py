@@ -11,7 +11,7 @@ from threading import current_thread
 from typing import Any, SupportsFloat, SupportsIndex
 
 from ackdoctor.acker.runtime import VirtualClock
-from ackdoctor.lab.child import ShellError
+from ackdoctor.lab.child import THREAD_PREFIX, ShellError
 from ackdoctor.lab.component import (
     Bolt,
     Context,
@@ -37,9 +37,6 @@ _IDLE_S = 1.0  # the longest pause between two calls of a spout that emits nothi
 _THINNING = 500  # after the faults, a pause is at least the time since then through this
 
 
-_CHILD = "component-"  # how the threads of components begin that alternate with the lab's
-
-
 class Slept:
     """How long the components have slept; their calls of `time.sleep` take simulated time only."""
 
@@ -58,7 +55,7 @@ class Slept:
 
         def add(seconds: SupportsFloat | SupportsIndex) -> None:
             thread = current_thread()
-            if thread is ours or thread.name.startswith(_CHILD):
+            if thread is ours or thread.name.startswith(THREAD_PREFIX):
                 self._seconds += max(0.0, float(seconds))
             else:
                 sleep(float(seconds))
@@ -114,6 +111,11 @@ class Watch:
             raise WorkerDiedError("killed")
         if any(each.component == component and each.number == number for each in self.plan.raises):
             self._due.add(component)
+
+    def count_untracked(self, source: str, targets: Iterable[int], stream: str) -> None:
+        """Count the copies of a tuple without a root that a component sent to these tasks."""
+        for target in targets:
+            self.sent[source, self.component_of(target), stream] += 1
 
     def is_due(self, component: object) -> bool:
         """Whether the handler of this object raises now; only once."""
@@ -183,11 +185,20 @@ def _raising(watch: Watch, handler: Callable[..., Any]) -> Callable[..., Any]:
     return handle
 
 
+@contextmanager
+def _starting(component: str) -> Iterator[None]:
+    """Raise CannotStartError for what kills the component."""
+    try:
+        yield
+    except ShellError as error:
+        raise CannotStartError(component) from (error.__cause__ or error)
+
+
 class WatchedBolt(Bolt):
     """A bolt of the user's."""
 
     def __init__(self, watch: Watch, name: str, cls: type, setup: Setup) -> None:
-        self._watch, self._name, self._cls = watch, name, cls
+        self._watch, self._name = watch, name
         self._runner = (HeronBolt if _has_delegate(cls) else ShellBolt)(cls, setup=setup)
         slow = [each.seconds for each in watch.plan.slows if each.component == name]
         self._seconds = slow[-1] if slow else TUPLE_S
@@ -196,10 +207,8 @@ class WatchedBolt(Bolt):
         """Start the component; CannotStartError if it does not survive that."""
         self.context, runner = context, self._runner
         self._watch.starts(self._name, context.task, runner)
-        try:
+        with _starting(self._name):
             runner.prepare(context, _BoltOutput(self._watch, self._name, collector))
-        except ShellError as error:
-            raise CannotStartError(self._name) from (error.__cause__ or error)
         if isinstance(runner, ShellBolt) and runner.period:
             self._watch.later(runner.period, partial(self._beat, runner, runner.period))
 
@@ -261,8 +270,7 @@ class _BoltOutput:
         """Emit."""
         targets = self._collector.emit(values, anchors=anchors, stream=stream, task=task)
         if not any(anchor.message_id for anchor in anchors):
-            for target in targets:
-                self._watch.sent[self._name, self._watch.component_of(target), stream] += 1
+            self._watch.count_untracked(self._name, targets, stream)
         return targets
 
 
@@ -270,7 +278,7 @@ class WatchedSpout(Spout):
     """A spout of the user's, called `rate` times a second while it emits."""
 
     def __init__(self, watch: Watch, name: str, cls: type, setup: Setup) -> None:
-        self._watch, self._name, self._cls = watch, name, cls
+        self._watch, self._name = watch, name
         self._runner = (HeronSpout if _has_delegate(cls) else ShellSpout)(cls, setup=setup)
         self._due_ms = 0.0
         self._pause_s = 1 / watch.rate
@@ -282,17 +290,13 @@ class WatchedSpout(Spout):
         if watch.starts(self._name, context.task, self._runner):
             watch.messages.died(self._name, context.task)
         self._output = _SpoutOutput(watch, self._name, context.task, collector)
-        try:
+        with _starting(self._name):
             self._runner.open(context, self._output)
-        except ShellError as error:
-            raise CannotStartError(self._name) from (error.__cause__ or error)
 
     def activate(self) -> None:
         """Activate the component; CannotStartError if it does not survive that."""
-        try:
+        with _starting(self._name):
             self._runner.activate()
-        except ShellError as error:
-            raise CannotStartError(self._name) from (error.__cause__ or error)
 
     def deactivate(self) -> None:
         """Deactivate the component."""
@@ -362,8 +366,7 @@ class _SpoutOutput:
         watch.messages.emitted(self._name, self._task, stream, values, tracked)
         targets = self._collector.emit(values, msg_id=msg_id, stream=stream, task=task)
         if tracked is None:
-            for target in targets:
-                watch.sent[self._name, watch.component_of(target), stream] += 1
+            watch.count_untracked(self._name, targets, stream)
         return targets
 
 
