@@ -6,9 +6,10 @@ from typing import Any, BinaryIO
 from lsprotocol import types
 from pygls.exceptions import JsonRpcRequestCancelled
 
+from ackdoctor.lint.discover import is_linted
 from ackdoctor.model.finding import Finding, Fix
 from ackdoctor.server.engine import Stopped
-from ackdoctor.server.folder import Job, is_linted
+from ackdoctor.server.folder import Job
 from ackdoctor.server.messages import FIX_ALL, fix_all, hover, ignore_action, quick_fix
 from ackdoctor.server.options import SECTION
 from ackdoctor.server.progress import progress_bar

@@ -175,8 +175,3 @@ def _comments(finding: Finding, data: bytes) -> Iterator[tuple[Edit, int]]:
 
 def _document(data: bytes, place: str) -> Document | None:
     return open_document(data, "text" if is_text(place) else language_of(place).name)
-
-
-def is_linted(path: str) -> bool:
-    """Whether lint reads a file with this name."""
-    return is_text(path) or (path.endswith((".py", ".java")) and language_of(path).is_read)

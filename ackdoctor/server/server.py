@@ -17,9 +17,10 @@ from pygls.workspace import PositionCodec
 
 from ackdoctor import __version__
 from ackdoctor.config import FILES
+from ackdoctor.lint.discover import is_linted
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.server.engine import Engine, Stopped
-from ackdoctor.server.folder import Job, is_linted
+from ackdoctor.server.folder import Job
 from ackdoctor.server.options import SECTION, Options, read_options
 from ackdoctor.server.progress import CancelledByUser, Progress, progress_bar
 from ackdoctor.server.texts import path_of
