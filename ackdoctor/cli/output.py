@@ -44,6 +44,11 @@ def palette_for(stream: TextIO) -> Palette:
     return COLOURED if stream.isatty() and os.environ.get("TERM") != "dumb" else PLAIN
 
 
+def can_clear(stream: TextIO) -> bool:
+    """Whether the stream is a terminal on which a line can be cleared."""
+    return stream.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
+
+
 def width_for(stream: TextIO) -> int:
     """Return the columns of the stream: COLUMNS, or the terminal's, or a default for pipes."""
     columns = os.environ.get("COLUMNS", "")
