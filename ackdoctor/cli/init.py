@@ -177,9 +177,7 @@ class Init:
                     f'to accept the findings of today, add `baseline = "{_BASELINE}"` to it, then run `ackdoctor lint --write-baseline`'
                 )
             return
-        lines = list(
-            _settings_lines(report, accepts=accepts or (bool(report.findings) and _exists(baseline)))
-        )
+        lines = list(_settings_lines(report, accepts=bool(report.findings)))  # today or in the file
         if not lines:
             return
         if accepts:
