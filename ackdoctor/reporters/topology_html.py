@@ -266,7 +266,6 @@ def _line(link: Link, layout: Layout, judged: Judged) -> dict[str, object]:
         "css": ("unsafe" if sure else "doubt") if link.unsafe else "safe",
         "arrow": not link.lower.rail,
         "path": "M" + "L".join(f"{x * _COLUMN:.1f},{y * _ROW:.1f}" for x, y in corners),
-        "marks": marks,
         "title": "; ".join(judged.verdict.reasons[mark - 1].why for mark in marks),
     }
 
