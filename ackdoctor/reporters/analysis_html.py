@@ -13,6 +13,7 @@ from ackdoctor.reporters import counted
 from ackdoctor.reporters.analysis import (
     FIRST_CLOCK_MS,
     NEEDS_DEBUG,
+    NUMBERS,
     acker_rows,
     asides,
     books,
@@ -108,20 +109,20 @@ def _tables(analysis: Analysis) -> dict[str, Table]:
         "completions": table(
             "Completions per delivery",
             completion_rows(analysis, MAX_ROWS),
-            numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
+            numbers=NUMBERS,
             total=len(analysis.completions),
         ),
-        "trees": table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
+        "trees": table("Roots by their end", root_rows(analysis), numbers=NUMBERS),
         "ackers": table(
             "Ackers",
             acker_rows(analysis, MAX_ROWS),
-            numbers={"roots", "share", "messages", "at most", "left"},
+            numbers=NUMBERS,
             total=len(analysis.ackers),
         ),
         "quarantine": table(
             "Quarantine",
             quarantine_rows(analysis, MAX_ROWS),
-            numbers={"rows"},
+            numbers=NUMBERS,
             total=len(analysis.quarantine),
         ),
     }
