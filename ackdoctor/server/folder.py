@@ -113,14 +113,9 @@ class Folder:
         self, findings: Sequence[Finding], texts: Texts, job: Job, *, unsafe: bool
     ) -> Mapping[Finding, Fix]:
         """Return the proven fixes of these findings."""
-        report = Report(findings=tuple(findings))
-        found = {}
-        for safe in (True, False)[: 1 + unsafe]:
-            offered = self._repairs(texts, job).offer(report, safe=safe)
-            for finding, each in zip(findings, offered.findings, strict=True):
-                if each.fix is not None:
-                    found[finding] = each.fix
-        return found
+        offered = self._repairs(texts, job).offer_all(Report(findings=tuple(findings)), unsafe=unsafe)
+        found = zip(findings, offered.findings, strict=True)
+        return {finding: each.fix for finding, each in found if each.fix is not None}
 
     def fixed(self, findings: Sequence[Finding], path: str, texts: Texts, job: Job) -> bytes | None:
         """Return a file with all safe fixes of these findings; None if there are none."""
