@@ -10,7 +10,7 @@ from ackdoctor.lint.discover import is_linted
 from ackdoctor.model.finding import Finding, Fix
 from ackdoctor.server.engine import Stopped
 from ackdoctor.server.folder import Job
-from ackdoctor.server.messages import FIX_ALL, fix_all, hover, ignore_action, quick_fix
+from ackdoctor.server.messages import FIX_ALL, diagnostic, fix_all, hover, ignore_action, quick_fix
 from ackdoctor.server.options import SECTION
 from ackdoctor.server.progress import progress_bar
 from ackdoctor.server.server import Server
@@ -215,7 +215,7 @@ async def _quick_fixes(
     """Return the fixes of findings, and the comments that silence them."""
     folder, unsafe = checked.folder, server.options.unsafe_fixes
     _, text = checked.text_of(folder.place(path))
-    shown = dict(zip(checked.findings(path), checked.diagnostics(path), strict=False))
+    shown = {each: diagnostic(each, checked.text_of) for each in findings}
 
     def job(stop: Any) -> Mapping[Finding, Fix]:
         return folder.fixes(findings, checked.texts, Job(stop=stop), unsafe=unsafe)
