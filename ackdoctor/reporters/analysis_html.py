@@ -95,7 +95,7 @@ def page(
         of="Pending roots" if analysis.ackers else "Open deliveries",
         curve=_curve(analysis),
         forecast=_trend_in_words(analysis),
-        bars=analysis.completions[:MAX_ROWS],
+        bars=[(_name(row), row) for row in analysis.completions[:MAX_ROWS]],
         latencies=_latencies(analysis),
         asides=list(asides(analysis)),
         lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
@@ -319,7 +319,12 @@ def _axis_top(size: int) -> int:
     return next(top for n in _TOPS if (top := n * tenth) >= size)
 
 
-# ---- latencies ----
+# ---- completions and latencies ----
+
+
+def _name(row: Completions) -> str:
+    """`count (alerts)`; the component alone for its default stream."""
+    return f"{row.component} ({row.stream})" if row.stream not in {"", "default"} else row.component
 
 
 def _latencies(analysis: Analysis) -> dict[str, object] | None:
@@ -329,7 +334,7 @@ def _latencies(analysis: Analysis) -> dict[str, object] | None:
     ]
     rows += [
         (
-            f"{row.component}{f' ({row.stream})' if row.stream not in {'', 'default'} else ''}, process",
+            f"{_name(row)}, process",
             counted(row.delivered - row.never, "tuple"),
             row,
         )
