@@ -133,8 +133,7 @@ def _add_diagnostics(server: Server) -> None:
         known = {each.uri: each.value for each in params.previous_result_ids}
         found: dict[str, list[types.Diagnostic]] = {uri: [] for uri in known}
         for view in list(server.views):
-            view.folder.look_again()
-            view.version += 1
+            view.look_again()
             async with progress_bar(server, "ackdoctor: checking", token=params.work_done_token) as progress:
                 try:
                     checked = await server.check(view, progress=progress)

@@ -122,8 +122,7 @@ class Server(LanguageServer):
     def look_again(self) -> None:
         """Check everything on the disk again."""
         for view in self.views:
-            view.folder.look_again()
-            view.version += 1
+            view.look_again()
         self._changed(self.views.texts)
 
     def take_text(self, uri: str, text: str) -> None:
@@ -144,8 +143,7 @@ class Server(LanguageServer):
         path = path_of(uri)
         if self.views.texts.pop(path, None) is not None:
             view = self.views.of(path)
-            view.version += 1
-            view.folder.look_again()
+            view.look_again()
             view.sent.pop(uri, None)
             self._touched.pop(path, None)
             if not self._pulls:
