@@ -124,9 +124,10 @@ def _add_diagnostics(server: Server) -> None:
             items = (await server.check(view, path)).diagnostics(path)
             view.sent[uri] = result_id(items)
             server.catch_up()
-        if result_id(items) == params.previous_result_id:
-            return types.RelatedUnchangedDocumentDiagnosticReport(result_id(items))
-        return types.RelatedFullDocumentDiagnosticReport(items, result_id=result_id(items))
+        found = result_id(items)
+        if found == params.previous_result_id:
+            return types.RelatedUnchangedDocumentDiagnosticReport(found)
+        return types.RelatedFullDocumentDiagnosticReport(items, result_id=found)
 
     @server.feature(types.WORKSPACE_DIAGNOSTIC)
     async def of_workspace(params: types.WorkspaceDiagnosticParams) -> types.WorkspaceDiagnosticReport:
@@ -150,11 +151,10 @@ def _of_file(
 ) -> types.WorkspaceDocumentDiagnosticReport:
     document = server.workspace.text_documents.get(uri)
     version = document.version if document else None
-    if result_id(items) == known:
-        return types.WorkspaceUnchangedDocumentDiagnosticReport(uri, known, version=version)
-    return types.WorkspaceFullDocumentDiagnosticReport(
-        uri, items, version=version, result_id=result_id(items)
-    )
+    found = result_id(items)
+    if found == known:
+        return types.WorkspaceUnchangedDocumentDiagnosticReport(uri, found, version=version)
+    return types.WorkspaceFullDocumentDiagnosticReport(uri, items, version=version, result_id=found)
 
 
 # ---- hovers and code actions ----
