@@ -40,7 +40,7 @@ from ackdoctor.config import FILES, FORMATS, Settings
 from ackdoctor.lint.discover import discover
 from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint
-from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file
+from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file, with_selection
 from ackdoctor.lint.select import filter_report
 from ackdoctor.model import AckdoctorError, UsageError
 from ackdoctor.model.finding import Confidence, Report
@@ -391,18 +391,16 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
 
 
 def _settings(options: Lint) -> Settings:
-    """Return the settings file that applies to the paths, overridden by the command line.
-
-    `--select` replaces what the file selects and ignores.
-    """
+    """Return the settings file that applies to the paths, overridden by the command line."""
     names = [options.stdin_filename or "."] if options.reads_stdin else options.paths or ["."]
     settings = settings_file(names, options.config, root=Path.cwd(), isolated=options.isolated)
+    settings = with_selection(
+        settings,
+        select=options.select or None,
+        extend_select=options.extend_select or (),
+        ignore=options.ignore or (),
+    )
     changes: dict[str, Any] = {}
-    if options.select:
-        changes |= {"select": tuple(options.select), "extend_select": (), "ignore": ()}
-    for name, more in (("extend_select", options.extend_select), ("ignore", options.ignore)):
-        if more:
-            changes[name] = (*changes.get(name, getattr(settings, name)), *more)
     if options.output_format is not None:
         known_word("--output-format", options.output_format, FORMATS)
     for name in ("min_severity", "min_confidence", "output_format", "baseline", "fix", "unsafe_fixes"):

@@ -23,6 +23,7 @@ from ackdoctor.cli.commands import (
 from ackdoctor.cli.lint import exit_code
 from ackdoctor.cli.output import (
     complain,
+    complain_unread,
     context_for,
     destination,
     escaping,
@@ -101,8 +102,7 @@ class Topology:
             self.output_file, (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         )
         for unread in report.unreadable:
-            where = f"{unread.path}:{unread.line}" if unread.line else unread.path
-            complain(f"{where}: {unread.reason}", prefix="")
+            complain_unread(unread)
         topologies = _selected(report.topologies, self.select or ())
         if not topologies:
             raise UsageError(f"no topology under {', '.join(paths)}; looked for: {_SOUGHT}")
