@@ -6,7 +6,7 @@ that waits in the client dies with the worker.
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import data_params, derived_names, mentions_any, tuple_names
+from ackdoctor.checks.facts.dataflow import mentions_any, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Flow
 from ackdoctor.flow.expressions import last_name
@@ -49,11 +49,7 @@ def _starts(context: RuleContext, flow: Flow, function: Function, call: Call) ->
     if not call.dropped or not isinstance(call.func, Attr) or context.verb_kind(function, call) is not None:
         return False
     given = [arg.value for arg in call.args]
-    data = (
-        tuple_names(flow, function)
-        if function is flow.function
-        else derived_names(function, frozenset(data_params(function)))
-    )
+    data = tuple_names(flow, function)
     if any(isinstance(value, Closure) for value in given) or not any(mentions_any(v, data) for v in given):
         return False
     name, obj = call.func.name, call.func.obj
