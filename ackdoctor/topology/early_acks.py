@@ -93,16 +93,15 @@ def stored_data(context: RuleContext) -> Stored:
         return Stored()
     early: list[Place] = []
     kept: list[Place] = []
-    for flow in context.flows:
-        if flow.entry is not None and flow.entry.kind in (EntryKind.DATA, EntryKind.BATCH):
-            objects = [_bolt(context, flow)]
-            early += _early_stores(*objects[0])
-            if not early:
-                objects += _collaborators(context, flow)
-                for each in objects[1:]:
-                    early += _early_stores(*each)
-            for obj, _ in objects:
-                kept += obj.kept_in_memory()
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
+        objects = [_bolt(context, flow)]
+        early += _early_stores(*objects[0])
+        if not early:
+            objects += _collaborators(context, flow)
+            for each in objects[1:]:
+                early += _early_stores(*each)
+        for obj, _ in objects:
+            kept += obj.kept_in_memory()
     return Stored(min(early, default=None), min(kept, default=None))
 
 

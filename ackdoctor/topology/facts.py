@@ -224,7 +224,7 @@ def _completes(context: RuleContext) -> bool | None:
         return True
     if any(done.op in (Op.ACK, Op.FAIL) for _, done in context.events(Completed)):
         return True
-    flows = [flow for flow in context.flows if flow.entry is not None and flow.entry.kind in _INPUTS]
+    flows = list(context.flows_of(*_INPUTS))
     unclear = any(flow.limited or flow.wrapped or flow.function.docstring_only for flow in flows)
     if context.component.auto_ack is None or not flows or unclear:
         return None

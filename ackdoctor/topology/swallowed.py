@@ -29,9 +29,7 @@ def likely_swallowed(context: RuleContext) -> Iterator[Fault]:
     acks = [
         done for _, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH) if done.op is Op.ACK
     ]
-    for flow in context.flows:
-        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH):
-            continue
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
         for function in context.functions_of(flow):
             for index, step in enumerate(function.cfg.steps):
                 if isinstance(step.op, Catch) and _swallows(context, flow, function, index, acks):

@@ -29,9 +29,7 @@ def unawaited(context: RuleContext) -> Iterator[Fault]:
     """
     if not acks_on_arrival(context):
         return
-    for flow in context.flows:
-        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH):
-            continue
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
         functions = list(context.functions_of(flow))
         calls = [(f, step) for f in functions for step in f.cfg.steps if isinstance(step.op, Call)]
         if any(last_name(step.op.func) in _AWAITS for _, step in calls if isinstance(step.op, Call)):
