@@ -109,13 +109,22 @@ def acks_on_arrival(context: RuleContext) -> bool:
     """Whether the tuple is acked when its handler returns, by the framework or by the code."""
     if context.component.auto_ack:
         return context.discipline.completion is Moment.RETURN
-    stages = {
-        ended.state.tokens[ended.token].stage
+    stages = stages_at_return(context)
+    return Stage.ACKED in stages and Stage.HELD not in stages
+
+
+def stages_at_return(context: RuleContext) -> set[Stage | None]:
+    """Return the stages of the tuple where its handler returns; None stands for a path without a tuple."""
+    return {
+        _stage(ended)
         for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH)
         if ended.raised is None and ended.deferral is None and not ended.is_system
-        if ended.token is not None and ended.token in ended.state.tokens
     }
-    return Stage.ACKED in stages and Stage.HELD not in stages
+
+
+def _stage(ended: Ended) -> Stage | None:
+    held = ended.state.tokens.get(ended.token) if ended.token is not None else None
+    return held.stage if held is not None else None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
