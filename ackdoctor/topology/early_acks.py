@@ -308,12 +308,7 @@ class _Object:
         steps = handler.cfg.steps
         stored = [i for i, step in enumerate(steps) if self._reaches(handler, i, step.op, sites)]
         done = self._certain(handler, flushes)
-        closed = [
-            (index, kind)
-            for index in range(len(steps))
-            for kind in EdgeKind
-            if kind is EdgeKind.RAISE or index in done
-        ]
+        closed = _edges_past(handler, done)
         before = reachable(handler, [ENTRY], closed)
         return any(index in before and EXIT in reachable(handler, [index], closed) for index in stored)
 
@@ -369,10 +364,8 @@ class _Object:
         here = {site for site in sends if site[0] in self.arrival}
         if not here:
             return True  # at a tick, or on a thread
-        closed = [(index, EdgeKind.RAISE) for index in range(len(handler.cfg.steps))]
-        closed += [(index, kind) for index in self._certain(handler, here) for kind in EdgeKind]
-        skipped = EXIT in reachable(handler, [ENTRY], closed)
-        return skipped and any(self._is_awaited(*site) or self._is_sync(*site) for site in here)
+        skips = _can_skip(handler, self._certain(handler, here))
+        return skips and any(self._is_awaited(*site) or self._is_sync(*site) for site in here)
 
     @staticmethod
     def _is_sync(function: Function, index: int) -> bool:
@@ -415,15 +408,29 @@ class _Object:
             if helper is None or depth >= _DEPTH or index in found:
                 continue
             inner = self._certain(helper, sites, depth + 1)
-            closed = [
-                (each, kind)
-                for each in range(len(helper.cfg.steps))
-                for kind in EdgeKind
-                if kind is EdgeKind.RAISE or each in inner
-            ]
-            if inner and EXIT not in reachable(helper, [ENTRY], closed):
+            if inner and not _can_skip(helper, inner):
                 found.add(index)
         return found
+
+    def is_sent_at_once(self, handler: Function, field: str) -> bool:
+        """Whether every input sends the field: a running aggregate."""
+        sites = {(function, index) for function in self.arrival for index in self.flushes(function, field)}
+        return bool(sites) and not _can_skip(handler, self._certain(handler, sites))
+
+
+def _can_skip(function: Function, steps: set[int]) -> bool:
+    """Whether a path without an exception returns and runs none of these steps."""
+    return EXIT in reachable(function, [ENTRY], _edges_past(function, steps))
+
+
+def _edges_past(function: Function, steps: set[int]) -> list[tuple[int, EdgeKind]]:
+    """Return the edges behind these steps, and those of exceptions."""
+    return [
+        (index, kind)
+        for index in range(len(function.cfg.steps))
+        for kind in EdgeKind
+        if kind is EdgeKind.RAISE or index in steps
+    ]
 
 
 def _carriers(function: Function, place: Expr) -> frozenset[str]:
@@ -557,21 +564,8 @@ def _early_stores(obj: _Object, handler: Function) -> Iterator[Place]:
     for use in obj.stores():
         stores.setdefault(use.field, []).append(use)
     for field, found in stores.items():
-        if _is_sent_at_once(obj, handler, field):
+        if obj.is_sent_at_once(handler, field):
             continue
         if obj.is_flushed_later(field) or obj.waits(handler, field, found):
             yield min(Place(use.function.path, use.step.span.line) for use in found)
     yield from obj.kept_by_client(handler)
-
-
-def _is_sent_at_once(obj: _Object, handler: Function, field: str) -> bool:
-    """Whether every input sends the field: a running aggregate."""
-    sites = {(function, index) for function in obj.arrival for index in obj.flushes(function, field)}
-    if not sites:
-        return False
-    done = obj._certain(handler, sites)  # noqa: SLF001 - a part of this class
-    closed = chain.from_iterable(
-        [(index, EdgeKind.RAISE)] + ([(index, kind) for kind in EdgeKind] if index in done else [])
-        for index in range(len(handler.cfg.steps))
-    )
-    return EXIT not in reachable(handler, [ENTRY], closed)
