@@ -30,16 +30,20 @@ def unawaited(context: RuleContext) -> Iterator[Fault]:
     if not acks_on_arrival(context):
         return
     for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
-        functions = list(context.functions_of(flow))
-        calls = [(f, step) for f in functions for step in f.cfg.steps if isinstance(step.op, Call)]
-        if any(last_name(step.op.func) in _AWAITS for _, step in calls if isinstance(step.op, Call)):
+        calls = [
+            (function, step.op, step.span)
+            for function in context.functions_of(flow)
+            for step in function.cfg.steps
+            if isinstance(step.op, Call)
+        ]
+        if any(last_name(call.func) in _AWAITS for _, call, _ in calls):
             continue
-        for function, step in calls:
-            if isinstance(step.op, Call) and _starts(context, flow, function, step.op):
-                name = last_name(step.op.func)
+        for function, call, span in calls:
+            if _starts(context, flow, function, call):
+                name = last_name(call.func)
                 why = f"`{name}` returns before its effect, and the tuple is acked: a failure after the ack loses it"
                 must = name.lower().endswith(ASYNC_SUFFIX)
-                yield Fault(ACK_BEFORE_DONE, must, Place(function.path, step.span.line), why)
+                yield Fault(ACK_BEFORE_DONE, must, Place(function.path, span.line), why)
 
 
 def _starts(context: RuleContext, flow: Flow, function: Function, call: Call) -> bool:
