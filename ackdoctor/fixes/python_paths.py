@@ -6,10 +6,11 @@ A tick is acked in any case.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
+from ackdoctor.fixes.handlers import SCOPES, calls_before
 from ackdoctor.fixes.lost_work import is_dropped_on_purpose
 from ackdoctor.fixes.statements import (
     append,
@@ -313,25 +314,14 @@ class _Statement:
 
 def _keeps_work(node: Node, *, behind: bool = False) -> bool:
     """Whether code before a statement, or in it (`behind`), puts something into a collection that outlives the handler."""
-    if behind and any(_is_store(each) for each in node.walk()):
-        return True
-    for each in (node, *node.around()):
-        if each.kind in SCOPES:
-            return False
-        block = each.parent
-        if block is not None and block.kind == "block":
-            before = block.children[: block.children.index(each)]
-            if any(_is_store(call) for statement in before for call in statement.walk()):
-                return True
-    return False
+    inside = (each for each in node.walk() if behind and each.kind == "call")
+    return any(_is_store(call) for call in chain(inside, calls_before(node)))
 
 
 def _is_store(call: Node) -> bool:
     """Whether a call stores something, and not in a local."""
-    owner = call.children[0] if call.kind == "call" and call.name in _STORES and call.children else None
-    return (
-        owner is not None and owner.kind == "receiver" and [each.kind for each in owner.children] != ["name"]
-    )
+    owner = call.children[0]  # a call in Python always has one
+    return call.name in _STORES and [each.kind for each in owner.children] != ["name"]
 
 
 def _completing_object(document: Document, finding: Finding, handler: Node) -> str:
