@@ -10,7 +10,7 @@ from itertools import chain
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES, calls_before
+from ackdoctor.fixes.handlers import SCOPES, calls_before, parameters
 from ackdoctor.fixes.lost_work import is_dropped_on_purpose
 from ackdoctor.fixes.statements import (
     append,
@@ -19,7 +19,6 @@ from ackdoctor.fixes.statements import (
     insert_before,
     is_bound,
     only_argument,
-    parameters,
     removal,
     statement_of,
 )

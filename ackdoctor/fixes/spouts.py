@@ -8,9 +8,9 @@ from typing import NamedTuple
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
+from ackdoctor.fixes.handlers import SCOPES, parameters
 from ackdoctor.fixes.python_tree import is_python2
-from ackdoctor.fixes.statements import insert_before, is_bound, parameters, statement_of
+from ackdoctor.fixes.statements import insert_before, is_bound, statement_of
 from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Kind, Role, Verb, VerbKind
 from ackdoctor.model.finding import Edit, Finding, Fix
