@@ -4,12 +4,10 @@ Whether such a path should ack or fail is the author's decision, so these fixes 
 """
 
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import keeps_work
+from ackdoctor.fixes.handlers import SCOPES, keeps_work
 from ackdoctor.fixes.lost_work import is_buffered, is_dropped_on_purpose
 from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
 from ackdoctor.model.finding import Finding, Fix
-
-_SCOPES = ("function", "lambda", "class")
 
 
 def complete_path(finding: Finding, document: Document) -> Fix | None:
@@ -75,14 +73,14 @@ def _starts(document: Document, handler: Node, at: int) -> bool:
 
 def _ack_of(node: Node, finding: Finding) -> Node | None:
     """Return an ack of the handler's own input, as it is written elsewhere in the handler."""
-    function = node.nearest(*_SCOPES)
+    function = node.nearest(*SCOPES)
     if function is None or function.kind != "function" or function.name != finding.handler:
         return None
     inputs = {each.name for part in function.children for each in part.walk() if each.kind == "parameter"}
     for call in function.walk():
         tup = completion(call, "ack") if call.kind == "call" else None
         ack = statement_of(call) if tup is not None else None
-        if ack is None or tup is None or call.nearest(*_SCOPES) is not function or tup.name not in inputs:
+        if ack is None or tup is None or call.nearest(*SCOPES) is not function or tup.name not in inputs:
             continue
         if not is_bound(function, tup.name) and f"`{tup.name}`" in finding.message:
             return ack
