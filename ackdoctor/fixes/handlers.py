@@ -10,6 +10,7 @@ from ackdoctor.model.finding import Finding
 __all__ = [
     "SCOPES",
     "calls_before",
+    "caught_at",
     "completing",
     "handler_of",
     "has_two_values",
@@ -34,6 +35,15 @@ def handler_of(node: Node, finding: Finding) -> Node | None:
         if each.kind == "class" and each.name:
             return None
     return None
+
+
+def caught_at(finding: Finding, document: Document) -> Node | None:
+    """Return the exception handler on whose first line a finding is."""
+    at = document.offset(*finding.site.span[:2])
+    handlers = document.holding(finding.site.span, "handler")
+    return next(
+        (each for each in handlers if document.line_start(each.start) == document.line_start(at)), None
+    )
 
 
 def input_of(document: Document, handler: Node, finding: Finding) -> str:

@@ -4,7 +4,7 @@ Whether such a path should ack or fail is the author's decision, so these fixes 
 """
 
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES, keeps_work
+from ackdoctor.fixes.handlers import SCOPES, caught_at, keeps_work
 from ackdoctor.fixes.lost_work import is_buffered, is_dropped_on_purpose
 from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
 from ackdoctor.model.finding import Finding, Fix
@@ -37,13 +37,7 @@ def _finishing(document: Document, left: Node, ack: Node) -> str | None:
 
 def fail_in_handler(finding: Finding, document: Document) -> Fix | None:
     """Fail the tuple at the end of the exception handler, and return."""
-    if finding.case != "message" or document.root is None:
-        return None
-    at = document.offset(*finding.site.span[:2])
-    handlers = (node for node in document.root.walk() if node.kind == "handler")
-    handler = next(
-        (node for node in handlers if node.start <= at < node.end and _starts(document, node, at)), None
-    )
+    handler = caught_at(finding, document) if finding.case == "message" else None
     ack = _ack_of(handler, finding) if handler is not None else None
     if (
         handler is None
@@ -64,11 +58,6 @@ def fail_in_handler(finding: Finding, document: Document) -> Fix | None:
     leave = "return;" if document.java else "return"
     edits = append(document, block, f"{fail}{document.newline}{indent}{leave}")
     return Fix(title=f"`{fail.rstrip(';')}` and return", safe=False, edits=edits) if edits else None
-
-
-def _starts(document: Document, handler: Node, at: int) -> bool:
-    """Whether a place is on the first line of a handler."""
-    return document.line_start(at) == document.line_start(handler.start)
 
 
 def _ack_of(node: Node, finding: Finding) -> Node | None:

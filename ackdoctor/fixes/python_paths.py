@@ -156,15 +156,14 @@ def complete_by_hand(finding: Finding, document: Document) -> Fix | None:
 def fail_by_hand(finding: Finding, document: Document) -> Fix | None:
     """Turn the framework's ack off, fail in the exception handler, and ack on the other paths."""
     handler = _handler(finding, document)
-    at = document.offset(*finding.site.span[:2])
-    caught = _innermost(handler, at, "handler") if handler is not None else None
-    if handler is None or caught is None or finding.case != "message":
+    caught = document.holding(finding.site.span, "handler")
+    if handler is None or not caught or finding.case != "message":
         return None
-    if caught.nearest("loop", *SCOPES) is not handler:
+    if caught[-1].nearest("loop", *SCOPES) is not handler:
         return None
-    statement = _Statement(document, finding, handler)
-    failed = statement.at_end(_body(caught), "fail", leave=True)
-    return _by_hand(finding, document, handler, failed, _body(caught)) if failed else None
+    body = _body(caught[-1])
+    failed = _Statement(document, finding, handler).at_end(body, "fail", leave=True)
+    return _by_hand(finding, document, handler, failed, body) if failed else None
 
 
 def _by_hand(
@@ -352,29 +351,18 @@ def _completing_object(document: Document, finding: Finding, handler: Node) -> s
 
 def _handler(finding: Finding, document: Document) -> Node | None:
     """Return the handler of the finding, if its place is in it."""
-    if document.root is None or document.java:
-        return None
-    found = _innermost(document.root, document.offset(*finding.site.span[:2]), "function")
-    if found is None or found.name != finding.handler or found.nearest(*SCOPES, "block") is None:
-        return None
-    return found
-
-
-def _innermost(root: Node, at: int, *kinds: str) -> Node | None:
-    found = [node for node in root.walk() if node.kind in kinds and node.start <= at < node.end]
-    return found[-1] if found else None
+    found = document.holding(finding.site.span, "function") if not document.java else []
+    return found[-1] if found and found[-1].name == finding.handler else None
 
 
 def _branching(finding: Finding, document: Document) -> Node | None:
     """Return the statement whose header holds the place of a finding about one path."""
-    if document.root is None or document.java or finding.case not in _PATHS:
+    if document.java or finding.case not in _PATHS:
         return None
     at = document.offset(*finding.site.span[:2])
-    inside = [node for node in document.root.walk() if node.start <= at < node.end]
-    heads = [node for node in inside if node.kind in ("if", "loop", "handler", "try", "other")]
-    heads = [node for node in heads if any(child.kind == "block" for child in node.children)]
-    found = heads[-1] if heads else None
-    return found if found is not None and at < _body(found).start else None
+    inside = document.holding(finding.site.span, "if", "loop", "handler", "try", "other")
+    heads = [node for node in inside if any(child.kind == "block" for child in node.children)]
+    return heads[-1] if heads and at < _body(heads[-1]).start else None
 
 
 def _body(node: Node) -> Node:

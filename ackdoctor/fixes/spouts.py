@@ -389,10 +389,9 @@ def _is_idle(document: Document, statement: Node) -> bool:
 
 def _spout(finding: Finding, document: Document) -> _Spout | None:
     """Return the class around the place of a finding; None if it inherits the code, or others inherit it (`details`)."""
-    if document.java or document.root is None or finding.home or finding.heritage or finding.details:
+    if document.java or finding.home or finding.heritage or finding.details:
         return None
-    at = document.offset(*finding.site.span[:2])
-    classes = [each for each in document.root.walk() if each.kind == "class" and each.start <= at < each.end]
+    classes = document.holding(finding.site.span, "class")
     if not classes or classes[-1].name != finding.component.rpartition(".")[2]:
         return None
     dialect = next((each for each in known() if each.name == finding.dialect), None)
