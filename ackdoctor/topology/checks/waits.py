@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.model.topology import Defect, Node, Setting
-from ackdoctor.rulebook import FLUSH_SLOWER_THAN_TIMEOUT
+from ackdoctor.rulebook import BATCH_WITHOUT_TICKS, FLUSH_SLOWER_THAN_TIMEOUT
 from ackdoctor.topology.checks.wiring import Wiring
 from ackdoctor.topology.settings import MAX_PENDING, TICKS, TIMEOUT
 from ackdoctor.topology.tracking import is_heron, number, timeouts_off
@@ -32,7 +32,7 @@ class _Wait(NamedTuple):
     setting: Setting
 
 
-def check(wiring: Wiring) -> Iterator[Defect]:
+def ack504_flush_slower_than_timeout(wiring: Wiring) -> Iterator[Defect]:
     """Yield windows, ticks and checkpoints that outlast the timeout, alone or along a path."""
     yield from _subprocesses(wiring)
     timeout = number(wiring.graph.setting(TIMEOUT))
@@ -197,3 +197,18 @@ def _slowest(wiring: Wiring, waits: Mapping[str, _Wait]) -> Iterator[tuple[_Wait
                 if total > best.get(slowest.component, (slowest, 0.0))[1]:
                     best[slowest.component] = slowest, total
     yield from best.values()
+
+
+# ---- ACK507 batch-without-ticks ----
+
+
+def ack507_batch_without_ticks(wiring: Wiring) -> Iterator[Defect]:
+    """Yield each component that waits for ticks and gets none."""
+    for node in wiring.graph.nodes.values():
+        facts = wiring.facts(node)
+        if facts is None or not facts.flushes_at_ticks:
+            continue
+        ticks = wiring.graph.setting(TICKS, node.id)
+        if ticks.value is None or ticks.value == 0:
+            kind = "batch-without-ticks"
+            yield wiring.defect(BATCH_WITHOUT_TICKS, kind, "certain", node.place, node.id, name=node.id)

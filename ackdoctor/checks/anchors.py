@@ -1,16 +1,105 @@
-"""ACK204: an emit whose anchors, stream or payload the framework rejects, misreads or ignores."""
+"""Emits without an anchor, with a late one, or with a wrong one."""
 
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import definition
+from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.values import Batch, Const, Container, Picked, TokenKind, TokenRef
+from ackdoctor.flow.events import Anchors, Emitted, Flow
+from ackdoctor.flow.values import Batch, Const, Container, Picked, Token, TokenKind, TokenRef
+from ackdoctor.flow.witness import completions, line_text
 from ackdoctor.model.cfg import Build, Item, Literal, Name
-from ackdoctor.model.dialect import Anchoring, Misuse, VerbKind
-from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.rulebook import Words
+from ackdoctor.model.dialect import Anchoring, EntryKind, Misuse, Moment, VerbKind
+from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import Breach, Stage
+from ackdoctor.rulebook import Words, advice
+
+# ---- ACK201 unanchored-emit ----
+
+
+def ack201_unanchored_emit(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each emit call that handles an input tuple and has no anchor."""
+    if not context.is_bolt or Misuse.UNANCHORED not in context.discipline.prices:
+        return
+    emits = [
+        (flow, emit)
+        for flow, emit in context.events(Emitted, EntryKind.DATA, EntryKind.BATCH)
+        if emit.anchors is Anchors.NONE and not emit.tick.is_system
+    ]
+    is_opt_out = depends_on_setting(context, ANCHORING) if emits else None
+    for flow, emit in emits:
+        if is_opt_out is not None and not is_opt_out(emit.path) and context.is_first(emit.step):
+            name = emit.subject.name if emit.subject is not None else "the input tuple"
+            advice = _anchor_advice(context, flow, emit, name)
+            details = (
+                emit.verb.anchors or "",
+                emit.subject.name if emit.subject is not None else "",
+                _value(flow, name),
+            )
+            yield context.finding(
+                context.words(tup=f"`{name}`", advice=advice),
+                Misuse.UNANCHORED,
+                emit,
+                flow=flow,
+                severity=Severity.WARNING,
+                details=details,
+            )
+
+
+def _anchor_advice(context: RuleContext, flow: Flow, emit: Emitted, name: str) -> str:
+    token_state = emit.path.state.tokens.get(emit.subject) if emit.subject is not None else None
+    late = token_state is not None and token_state.stage in (Stage.ACKED, Stage.FAILED)
+    first = context.phrase("early", tup=f"`{name}`") if late else ""  # a completed anchor would do harm
+    return first + (
+        context.advice(Misuse.UNANCHORED, name)
+        or context.phrase("anchor", anchors=emit.verb.anchors, value=_value(flow, name))
+    )
+
+
+def _value(flow: Flow, name: str) -> str:
+    """Return the list of anchors: the batch, or a list of the one tuple."""
+    return name if flow.entry is not None and flow.entry.kind is EntryKind.BATCH else f"[{name}]"
+
+
+# ---- ACK202 emit-after-ack ----
+
+
+def ack202_emit_after_ack(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each emit call that some path reaches with a completed anchor."""
+    reaches_system = advice.reaches_system(context.discipline, Misuse.LATE_EMIT)
+    for flow, emit in context.events(Emitted):
+        # ticks and Storm's other own tuples are in no tree
+        late = [each for each in emit.late if reaches_system or not _is_system_tuple(emit, each[0])]
+        if not late or not context.is_first(emit.step):
+            continue
+        token, breach = late[0]
+        done = next(completions(emit.path, token), None)
+        words = context.words(
+            is_anchored="anchors" if emit.anchors is Anchors.EXPLICIT else "is anchored by the framework",
+            tup=token.words,
+            done="acked" if breach is Breach.EMIT_AFTER_ACK else "failed",
+            where=f" on {line_text(done, emit.function)}" if done is not None else "",
+            advice=_late_advice(context, token, by_hand=done is not None),
+        )
+        confidence = Confidence.MAY if context.discipline.completion is Moment.STORED else None
+        yield context.finding(words, Misuse.LATE_EMIT, emit, flow=flow, token=token, confidence=confidence)
+
+
+def _is_system_tuple(emit: Emitted, token: Token) -> bool:
+    token_state = emit.path.state.tokens.get(token)
+    return token_state is not None and token_state.tick.is_system
+
+
+def _late_advice(context: RuleContext, token: Token, *, by_hand: bool) -> str:
+    if token.kind is TokenKind.ELEMENT and not by_hand:
+        return context.phrase("no anchor", framework=context.dialect.title, tup=token.words)
+    if context.component.auto_ack and not by_hand and context.role.by_hand:
+        return context.phrase("by hand", by_hand=context.role.by_hand, tup=token.words)
+    return context.phrase("emit first", tup=token.words)
+
+
+# ---- ACK204 wrong-anchor ----
 
 
 class _Fault(NamedTuple):
@@ -21,7 +110,7 @@ class _Fault(NamedTuple):
     severity: Severity | None = None
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack204_wrong_anchor(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each wrong emit call in a bolt."""
     anchors = _ignored_anchors if context.discipline.anchoring is Anchoring.FORCED else _anchors
     for flow, emit in context.events(Emitted) if context.is_bolt else ():

@@ -5,7 +5,7 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.completions import BY_HAND, leaving_place, missed_completions
+from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import handler_steps, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
 from ackdoctor.checks.rule_context import RuleContext
@@ -39,7 +39,7 @@ from ackdoctor.rulebook import Words
 _COMPLETING = (VerbKind.ACK, VerbKind.FAIL)
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack101_missing_ack(context: RuleContext) -> Iterator[Finding]:
     """Yield the findings of each data or batch handler, and of each place that empties a buffer."""
     yield from _at_ends(context)
     yield from _in_tasks(context)

@@ -1,13 +1,9 @@
-"""ACK305: `next_tuple` emits in a loop that never ends, or waits, so the framework's thread does not return.
+"""Calls that block: how long code sleeps, and a spout that keeps its executor from its other callbacks."""
 
-A loop never ends if every way out is an exception that another thread causes, an iterator that never ends, or a flag that
-no code sets while the loop runs.
-"""
+from collections.abc import Collection, Iterator
+from typing import NamedTuple
 
-from collections.abc import Iterator
-
-from ackdoctor.checks.facts.dataflow import reachable
-from ackdoctor.checks.facts.sleeps import slept_seconds
+from ackdoctor.checks.facts.dataflow import canonical_form, reachable
 from ackdoctor.checks.facts.spouts import emits, has_id, provenance, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
@@ -26,13 +22,65 @@ from ackdoctor.model.cfg import (
     Function,
     Global,
     Literal,
+    Mix,
     Next,
+    Step,
     Test,
     Throw,
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, Price
 from ackdoctor.model.finding import Finding, Severity
 from ackdoctor.rulebook import Words
+
+# ---- sleeps ----
+
+
+class Sleep(NamedTuple):
+    """A call that sleeps for a constant time."""
+
+    seconds: float
+    function: Function
+    step: Step
+
+
+def sleeps(context: RuleContext, kinds: Collection[EntryKind]) -> Iterator[Sleep]:
+    """Yield the calls that sleep in the handlers of these kinds, and in the helpers that these call."""
+    for flow in context.flows_of(*kinds):
+        for function in context.functions_of(flow):
+            for step in function.cfg.steps:
+                seconds = slept_seconds(context, function, step.op) if isinstance(step.op, Call) else None
+                if seconds is not None:
+                    yield Sleep(seconds, function, step)
+
+
+def slept_seconds(context: RuleContext, function: Function, call: Call) -> float | None:
+    """Return how long a call sleeps; None if it does not, or if only a run can know."""
+    names = [*context.qualified_names(function, call.func)]
+    units = [
+        unit
+        for end, unit in LIBRARIES[context.dialect.language].sleeps.items()
+        if any(f".{name}".endswith(f".{end}") for name in names)
+    ]
+    if len(units) != 1 or len(call.args) != 1:
+        return None
+    slept = call.args[0].value
+    field = context.own_field(function, slept)
+    constant = context.component.attribute(field) if field is not None and field.isupper() else None
+    match constant or canonical_form(function, slept):
+        case Literal(value=int() | float() as number):
+            return number * units[0]
+        case Mix(
+            op="*", parts=(Literal(value=int() | float() as one), Literal(value=int() | float() as two))
+        ):
+            return one * two * units[0]
+        case _:
+            return None
+
+
+# ---- ACK305 blocking-next-tuple ----
+# A loop never ends if every way out is an exception that another thread causes, an iterator that never ends, or a flag that
+# no code sets while the loop runs.
+
 
 # factory of an endless iterator -> its library, and the argument that makes it end.  Sources: kafka-python 2.0.2 consumer/group.py,
 # pykafka 2.8.0 simpleconsumer.py and balancedconsumer.py, redis-py client.py `PubSub.listen`, pika 1.4.4 `BlockingChannel.consume`
@@ -55,7 +103,7 @@ _LONGEST = 30  # seconds of a sleep: the defaults of `topology.message.timeout.s
 _ASKS = frozenset("empty qsize full size isEmpty peek poll remainingCapacity put offer add".split())
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack305_blocking_next_tuple(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each endless loop in which a spout emits, and for each call that waits, on the framework's thread."""
     if Misuse.NEVER_RETURNS in context.discipline.prices:
         loops = list(_endless_loops(context))

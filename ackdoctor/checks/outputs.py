@@ -1,7 +1,4 @@
-"""ACK205: an emit whose payload has the wrong shape, or holds a value that the serialiser cannot carry.
-
-A dialect's `serializer` is "json" (Python's own), "simplejson" (which knows Decimal and UTF-8 bytes), "msgpack" or "pickle".
-"""
+"""What a component emits: values that cannot be serialised, and streams and fields that it does not declare."""
 
 import builtins
 from collections.abc import Iterator
@@ -9,9 +6,11 @@ from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import Definition, definition
 from ackdoctor.checks.facts.fields import uses
+from ackdoctor.checks.facts.outputs import Streams, declared_streams, emitted_stream, payload_size
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
 from ackdoctor.flow.expressions import calls_by_result
+from ackdoctor.flow.values import Const
 from ackdoctor.model.cfg import (
     Attr,
     Build,
@@ -33,6 +32,10 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import Misuse, VerbKind
 from ackdoctor.model.finding import Finding
 from ackdoctor.rulebook import Words
+
+# ---- ACK205 unserialisable-emit ----
+# A dialect's `serializer` is "json" (Python's own), "simplejson" (which knows Decimal and UTF-8 bytes), "msgpack" or "pickle".
+
 
 _MAX_DEPTH = 6  # of nested containers
 _KINDS = {
@@ -84,7 +87,7 @@ _ADVICE = {  # phrases of the catalogue
 }
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack205_unserialisable_emit(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call whose payload provably fails."""
     for flow, emit in context.events(Emitted):
         payload = emit.args.get(emit.verb.subject or "")
@@ -236,3 +239,46 @@ def _kind_of_field(context: RuleContext, field: str) -> str | None:
                 else _KINDS.get(min(names, default=""))
             )
     return kinds.pop() if len(kinds) == 1 else None
+
+
+# ---- ACK207 undeclared-emit ----
+
+
+def ack207_undeclared_emit(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each emit call that certainly differs from the declaration."""
+    streams = declared_streams(context)
+    for flow, emit in context.events(Emitted):
+        if flow.entry is None and context.program.owner(flow.function) is not context.component.cls:
+            continue  # a method of a base class that this component may never call
+        fault = _type(context, emit) or (_undeclared(context, streams, emit) if streams is not None else None)
+        if fault is not None and fault[1] in context.discipline.costs and context.is_first(emit.step):
+            yield context.finding(*fault, emit, flow=flow)
+
+
+def _type(context: RuleContext, emit: Emitted) -> tuple[Words, Misuse] | None:
+    match emit.values.get("stream"):
+        case Const(value=int() | float() | bytes() as value):
+            return context.words("type", value=repr(value)), Misuse.STREAM_TYPE
+        case _:
+            return None
+
+
+def _undeclared(context: RuleContext, streams: Streams, emit: Emitted) -> tuple[Words, Misuse] | None:
+    if emit.verb.kind is not VerbKind.EMIT:
+        return None
+    stream = emitted_stream(context, emit)
+    declaration = context.dialect.outputs
+    if stream is None or stream not in streams:
+        known = isinstance(stream, str) and streams and all(isinstance(each, str) for each in streams)
+        return (
+            (context.words("stream", stream=stream, declaration=declaration), Misuse.STREAM)
+            if known
+            else None
+        )
+    fields, got = streams[stream], payload_size(context, emit)
+    if fields is None or got is None or len(fields) == got:
+        return None
+    values = "1 value" if got == 1 else f"{got} values"
+    name = f"`{stream}`" if isinstance(stream, str) else "this stream"
+    words = context.words("fields", values=values, stream=name, want=len(fields), declaration=declaration)
+    return words, Misuse.FIELDS

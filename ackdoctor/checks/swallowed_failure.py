@@ -70,7 +70,7 @@ _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the rec
 )
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack102_swallowed_failure(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each exception handler, here or in a class that the bolt uses, after which the tuple is acked."""
     yield from _in_handlers(context)
     yield from _in_flushes(context)

@@ -1,4 +1,4 @@
-"""ACK206: the component writes to stdout, or reads from stdin: the pipes between it and Storm."""
+"""How the code of a component runs: on another thread, never, or in the way of the multilang protocol."""
 
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 from ackdoctor.checks.facts.dataflow import reachable
 from ackdoctor.checks.facts.spouts import callees
 from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Anchors, Completed, Emitted, Flow
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -21,8 +22,68 @@ from ackdoctor.model.cfg import (
     Step,
     Test,
 )
-from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.dialect import Anchoring, EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import Op
+from ackdoctor.rulebook.advice import complete_on_framework_thread, emit_off_thread
+
+# ---- ACK108 off-thread-completion ----
+
+
+_VERBS = {Op.ACK: "acks", Op.FAIL: "fails"}
+
+
+def ack108_off_thread_completion(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each framework call in code that the component starts on another thread."""
+    locked = context.discipline.thread_safe
+    if Misuse.OFF_THREAD not in context.discipline.prices:
+        return
+    events: list[tuple[Flow, Completed | Emitted]] = [*context.events(Completed), *context.events(Emitted)]
+    for flow, event in events:
+        if event.deferral is None or not event.deferral.thread:
+            continue
+        verb = _VERBS.get(event.op) if isinstance(event, Completed) else "emits"
+        if verb is None or (locked and not _uses_default_anchors(context, event)):
+            continue
+        if context.is_first(event.step):
+            advice = complete_on_framework_thread()
+            if locked:
+                advice = emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))
+            runner, line = event.deferral.runner, event.deferral.step.span.line
+            words = context.words(
+                does=verb, thread=context.phrase("thread", runner=runner, line=line), advice=advice
+            )
+            yield context.finding(
+                words,
+                Misuse.OFF_THREAD,
+                (event.function, event.step.span),
+                flow=flow,
+                path=event.path,
+                token=event.token if isinstance(event, Completed) else None,
+            )
+
+
+def _uses_default_anchors(context: RuleContext, event: Completed | Emitted) -> bool:
+    """Whether the framework anchors an emit to the tuple that its own thread handles at that moment."""
+    default = isinstance(event, Emitted) and event.anchors is Anchors.DEFAULT
+    return default and context.discipline.anchoring is not Anchoring.NONE
+
+
+# ---- ACK110 async-handler ----
+
+
+def ack110_async_handler(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each such handler; the framework neither iterates nor awaits its result."""
+    for flow in context.flows:
+        handler = flow.function
+        if flow.entry is not None and not flow.wrapped and (handler.is_async or handler.is_generator):
+            kind = "a coroutine" if handler.is_async else "a generator"
+            words = context.words(handler=f"{context.component.name}.{handler.name}", kind=kind)
+            yield context.finding(words, Misuse.NEVER_RUNS, handler, flow=flow)
+
+
+# ---- ACK206 stdout-in-multilang ----
+
 
 _STDOUT = frozenset(("sys.stdout", "sys.__stdout__", "sys.stdout.buffer"))
 _STDIN = frozenset(("sys.stdin", "sys.__stdin__", "sys.stdin.buffer"))
@@ -63,7 +124,7 @@ class _Use(NamedTuple):
     flushes: bool = False
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack206_stdout_in_multilang(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each use of the pipes in code that the component's process may run."""
     if Misuse.STDIN not in context.discipline.costs:
         return

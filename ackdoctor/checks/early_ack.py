@@ -65,7 +65,7 @@ _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # names of the parameter that takes the code to run
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack107_ack_before_done(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each ack before the work begins or ends, and for each in `finally` while an exception leaves.
 
     If the framework acks, the finding is at the call that starts the work.

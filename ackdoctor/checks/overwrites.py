@@ -56,7 +56,7 @@ _ID_WORDS = frozenset(
 )
 
 
-def check(context: RuleContext) -> Iterator[Finding]:
+def ack402_pending_overwrite(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each store under a key from the data that does not look up the key first."""
     if context.component.opaque:
         return
