@@ -1,13 +1,14 @@
 """Spouts and bolts of a lab run: paced in virtual time, killed by the plan, and watched."""
 
 import inspect
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from threading import current_thread
+from threading import current_thread, main_thread
 from typing import Any, SupportsFloat, SupportsIndex
 
 from ackdoctor.acker.runtime import VirtualClock
@@ -22,7 +23,7 @@ from ackdoctor.lab.component import (
     WorkerDiedError,
 )
 from ackdoctor.lab.fates import Messages
-from ackdoctor.lab.faults import Plan
+from ackdoctor.lab.faults import Kill, Plan, Raise
 from ackdoctor.lab.frameworks import HeronBolt, HeronSpout, descent
 from ackdoctor.lab.messages import Setup
 from ackdoctor.lab.multilang import ShellBolt, ShellSpout
@@ -37,6 +38,7 @@ _IDLE_S = 1.0  # the longest pause between two calls of a spout that emits nothi
 _THINNING = 500  # after the faults, a pause is at least the time since then through this
 
 
+GRACE_S = 5  # wall seconds beyond the limit before a component is interrupted
 _CHILD = "component-"  # how the threads of components begin that alternate with the lab's
 
 
@@ -70,6 +72,31 @@ class Slept:
             time.sleep = sleep
 
 
+class OverdueError(BaseException):
+    """The code of a component used up the wall time."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise OverdueError in code that does not return, if the platform can."""
+
+    def ring(_number: int, _frame: object) -> None:
+        raise OverdueError
+
+    if current_thread() is not main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.setitimer(
+        signal.ITIMER_REAL, seconds, 1
+    )  # again: the interpreter ignores an exception in a destructor
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
 class CannotStartError(Exception):
     """A component does not survive its start."""
 
@@ -82,7 +109,7 @@ class InjectedError(Exception):
 class Watch:
     """What the components of a run share.
 
-    `seen` counts the tuples of each component, `sent` the untracked copies by source, target and stream.  `causes` are
+    `seen` counts the tuples of each component while there are faults, `sent` the untracked copies by source, target and stream.  `causes` are
     the exceptions behind the deaths of workers.  `ended_ms` is when the faults were over.
     """
 
@@ -100,20 +127,28 @@ class Watch:
     sent: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     causes: dict[tuple[str, str], BaseException] = field(default_factory=dict)
     ended_ms: int | None = None
+    busy: str = ""  # the component that was called last
     _due: set[str] = field(default_factory=set)  # components whose next handler call raises
     _raised: set[str] = field(default_factory=set)  # components whose handler has just raised
     _running: dict[int, tuple[str, Any]] = field(default_factory=dict)  # task -> component and its runner
 
     def count(self, component: str) -> None:
         """Count one tuple of a component; WorkerDiedError if the plan kills it now."""
-        self.seen[component] += 1
         if self.ended_ms is not None:
             return
+        self.seen[component] += 1
         number = self.seen[component]
         if any(kill.component == component and kill.number == number for kill in self.plan.kills):
             raise WorkerDiedError("killed")
         if any(each.component == component and each.number == number for each in self.plan.raises):
             self._due.add(component)
+
+    def missed(self) -> Iterator[str]:
+        """Yield the faults that wait for a tuple which never came."""
+        faults: tuple[Kill | Raise, ...] = (*self.plan.kills, *self.plan.raises)
+        for fault in faults:
+            if fault.number > self.seen[fault.component]:
+                yield str(fault)
 
     def is_due(self, component: object) -> bool:
         """Whether the handler of this object raises now; only once."""
@@ -195,6 +230,7 @@ class WatchedBolt(Bolt):
     def prepare(self, context: Context, collector: OutputCollector) -> None:
         """Start the component; CannotStartError if it does not survive that."""
         self.context, runner = context, self._runner
+        self._watch.busy = self._name
         self._watch.starts(self._name, context.task, runner)
         try:
             runner.prepare(context, _BoltOutput(self._watch, self._name, collector))
@@ -213,6 +249,7 @@ class WatchedBolt(Bolt):
             watch.count(self._name)
             if not tup.message_id:
                 watch.sent[tup.component, self._name, tup.stream] -= 1
+        watch.busy = self._name
         try:
             self._runner.execute(tup)
         except ShellError as error:
@@ -279,6 +316,7 @@ class WatchedSpout(Spout):
     def open(self, context: Context, collector: SpoutOutputCollector) -> None:
         """Start the component; CannotStartError if it does not survive that."""
         self.context, watch = context, self._watch
+        watch.busy = self._name
         if watch.starts(self._name, context.task, self._runner):
             watch.messages.died(self._name, context.task)
         self._output = _SpoutOutput(watch, self._name, context.task, collector)
@@ -333,6 +371,7 @@ class WatchedSpout(Spout):
         self._runner.close()
 
     def _call(self, action: Callable[[], object]) -> None:
+        self._watch.busy = self._name
         try:
             action()
         except ShellError as error:
