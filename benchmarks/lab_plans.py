@@ -115,7 +115,7 @@ def _standing_in(module: ModuleType, modules: Mapping[str, object]) -> Iterator[
             del sys.modules[each]
 
 
-def attempt(folder: Path, seed: int) -> Tried:
+def attempt(folder: Path, seed: int, seconds: float = SECONDS) -> Tried:
     """Run one random plan."""
     judged = judged_fixture(folder)
     plan = random_plan(
@@ -124,7 +124,7 @@ def attempt(folder: Path, seed: int) -> Tried:
         timeout_s=timeout_of(judged),
         has_acker=ackers_of(judged) > 0,
     )
-    outcome = run_fixture(folder, plan, seed)
+    outcome = run_fixture(folder, plan, seed, seconds)
     return Tried(
         fixture=name(folder),
         plan=str(plan),

@@ -59,7 +59,6 @@ def test_a_sick_topology_is_blamed(folder):
     "folder", marked(f"{each}-{state}" for each in FAULTS for state in ("healthy", "sick"))
 )
 def test_random_plans_are_judged_rightly(folder):
-    for seed in (5, 6):
-        tried = attempt(folder, seed)
-        assert tried.fails == folder.name.endswith("-sick"), tried
-        assert expected_codes(folder).issuperset(tried.codes), tried
+    tried = attempt(folder, 5, seconds=0.3)
+    assert tried.fails == folder.name.endswith("-sick"), tried
+    assert expected_codes(folder).issuperset(tried.codes), tried
