@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from functools import partial
 from math import isnan
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
@@ -55,6 +55,10 @@ def test_{name}_survives_these_faults():
     assert outcome.survived, outcome.summary
 '''
 _INTERRUPTED = 130
+
+Seed: TypeAlias = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
+]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -110,9 +114,7 @@ class Run:
         float, typer.Option(min=0.01, max=1000, metavar="N", help="Calls of each spout task in a second.")
     ] = 100.0
     limit: Annotated[float, seconds_option(1, "Stop after so many seconds of real time.")] = 60.0
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
-    ] = 0
+    seed: Seed = 0
     project: Annotated[
         Path | None,
         typer.Option(

@@ -127,6 +127,12 @@ class Document:
         )
         return max(hits, key=lambda node: sum(1 for _ in node.around()), default=None)
 
+    def holding(self, span: Span, *kinds: str) -> list[Node]:
+        """Return the nodes of these kinds that hold the start of a span, the outermost first."""
+        at = self.offset(*span[:2])
+        nodes = self.root.walk() if self.root is not None else ()
+        return [node for node in nodes if node.kind in kinds and node.start <= at < node.end]
+
     # ---- edits ----
 
     def edit(self, start: int, end: int, text: str) -> Edit:

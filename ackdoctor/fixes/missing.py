@@ -4,12 +4,10 @@ Whether such a path should ack or fail is the author's decision, so these fixes 
 """
 
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import keeps_work
+from ackdoctor.fixes.handlers import SCOPES, caught_at, keeps_work
 from ackdoctor.fixes.lost_work import is_buffered, is_dropped_on_purpose
 from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
 from ackdoctor.model.finding import Finding, Fix
-
-_SCOPES = ("function", "lambda", "class")
 
 
 def complete_path(finding: Finding, document: Document) -> Fix | None:
@@ -39,13 +37,7 @@ def _finishing(document: Document, left: Node, ack: Node) -> str | None:
 
 def fail_in_handler(finding: Finding, document: Document) -> Fix | None:
     """Fail the tuple at the end of the exception handler, and return."""
-    if finding.case != "message" or document.root is None:
-        return None
-    at = document.offset(*finding.site.span[:2])
-    handlers = (node for node in document.root.walk() if node.kind == "handler")
-    handler = next(
-        (node for node in handlers if node.start <= at < node.end and _starts(document, node, at)), None
-    )
+    handler = caught_at(finding, document) if finding.case == "message" else None
     ack = _ack_of(handler, finding) if handler is not None else None
     if (
         handler is None
@@ -68,21 +60,16 @@ def fail_in_handler(finding: Finding, document: Document) -> Fix | None:
     return Fix(title=f"`{fail.rstrip(';')}` and return", safe=False, edits=edits) if edits else None
 
 
-def _starts(document: Document, handler: Node, at: int) -> bool:
-    """Whether a place is on the first line of a handler."""
-    return document.line_start(at) == document.line_start(handler.start)
-
-
 def _ack_of(node: Node, finding: Finding) -> Node | None:
     """Return an ack of the handler's own input, as it is written elsewhere in the handler."""
-    function = node.nearest(*_SCOPES)
+    function = node.nearest(*SCOPES)
     if function is None or function.kind != "function" or function.name != finding.handler:
         return None
     inputs = {each.name for part in function.children for each in part.walk() if each.kind == "parameter"}
     for call in function.walk():
         tup = completion(call, "ack") if call.kind == "call" else None
         ack = statement_of(call) if tup is not None else None
-        if ack is None or tup is None or call.nearest(*_SCOPES) is not function or tup.name not in inputs:
+        if ack is None or tup is None or call.nearest(*SCOPES) is not function or tup.name not in inputs:
             continue
         if not is_bound(function, tup.name) and f"`{tup.name}`" in finding.message:
             return ack

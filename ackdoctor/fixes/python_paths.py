@@ -6,10 +6,11 @@ A tick is acked in any case.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
+from ackdoctor.fixes.handlers import SCOPES, calls_before, parameters
 from ackdoctor.fixes.lost_work import is_dropped_on_purpose
 from ackdoctor.fixes.statements import (
     append,
@@ -18,7 +19,6 @@ from ackdoctor.fixes.statements import (
     insert_before,
     is_bound,
     only_argument,
-    parameters,
     removal,
     statement_of,
 )
@@ -156,15 +156,14 @@ def complete_by_hand(finding: Finding, document: Document) -> Fix | None:
 def fail_by_hand(finding: Finding, document: Document) -> Fix | None:
     """Turn the framework's ack off, fail in the exception handler, and ack on the other paths."""
     handler = _handler(finding, document)
-    at = document.offset(*finding.site.span[:2])
-    caught = _innermost(handler, at, "handler") if handler is not None else None
-    if handler is None or caught is None or finding.case != "message":
+    caught = document.holding(finding.site.span, "handler")
+    if handler is None or not caught or finding.case != "message":
         return None
-    if caught.nearest("loop", *SCOPES) is not handler:
+    if caught[-1].nearest("loop", *SCOPES) is not handler:
         return None
-    statement = _Statement(document, finding, handler)
-    failed = statement.at_end(_body(caught), "fail", leave=True)
-    return _by_hand(finding, document, handler, failed, _body(caught)) if failed else None
+    body = _body(caught[-1])
+    failed = _Statement(document, finding, handler).at_end(body, "fail", leave=True)
+    return _by_hand(finding, document, handler, failed, body) if failed else None
 
 
 def _by_hand(
@@ -313,25 +312,14 @@ class _Statement:
 
 def _keeps_work(node: Node, *, behind: bool = False) -> bool:
     """Whether code before a statement, or in it (`behind`), puts something into a collection that outlives the handler."""
-    if behind and any(_is_store(each) for each in node.walk()):
-        return True
-    for each in (node, *node.around()):
-        if each.kind in SCOPES:
-            return False
-        block = each.parent
-        if block is not None and block.kind == "block":
-            before = block.children[: block.children.index(each)]
-            if any(_is_store(call) for statement in before for call in statement.walk()):
-                return True
-    return False
+    inside = (each for each in node.walk() if behind and each.kind == "call")
+    return any(_is_store(call) for call in chain(inside, calls_before(node)))
 
 
 def _is_store(call: Node) -> bool:
     """Whether a call stores something, and not in a local."""
-    owner = call.children[0] if call.kind == "call" and call.name in _STORES and call.children else None
-    return (
-        owner is not None and owner.kind == "receiver" and [each.kind for each in owner.children] != ["name"]
-    )
+    owner = call.children[0]  # a call in Python always has one
+    return call.name in _STORES and [each.kind for each in owner.children] != ["name"]
 
 
 def _completing_object(document: Document, finding: Finding, handler: Node) -> str:
@@ -363,29 +351,18 @@ def _completing_object(document: Document, finding: Finding, handler: Node) -> s
 
 def _handler(finding: Finding, document: Document) -> Node | None:
     """Return the handler of the finding, if its place is in it."""
-    if document.root is None or document.java:
-        return None
-    found = _innermost(document.root, document.offset(*finding.site.span[:2]), "function")
-    if found is None or found.name != finding.handler or found.nearest(*SCOPES, "block") is None:
-        return None
-    return found
-
-
-def _innermost(root: Node, at: int, *kinds: str) -> Node | None:
-    found = [node for node in root.walk() if node.kind in kinds and node.start <= at < node.end]
-    return found[-1] if found else None
+    found = document.holding(finding.site.span, "function") if not document.java else []
+    return found[-1] if found and found[-1].name == finding.handler else None
 
 
 def _branching(finding: Finding, document: Document) -> Node | None:
     """Return the statement whose header holds the place of a finding about one path."""
-    if document.root is None or document.java or finding.case not in _PATHS:
+    if document.java or finding.case not in _PATHS:
         return None
     at = document.offset(*finding.site.span[:2])
-    inside = [node for node in document.root.walk() if node.start <= at < node.end]
-    heads = [node for node in inside if node.kind in ("if", "loop", "handler", "try", "other")]
-    heads = [node for node in heads if any(child.kind == "block" for child in node.children)]
-    found = heads[-1] if heads else None
-    return found if found is not None and at < _body(found).start else None
+    inside = document.holding(finding.site.span, "if", "loop", "handler", "try", "other")
+    heads = [node for node in inside if any(child.kind == "block" for child in node.children)]
+    return heads[-1] if heads and at < _body(heads[-1]).start else None
 
 
 def _body(node: Node) -> Node:

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
-from ackdoctor.fixes.statements import insert_before, is_bound, parameters, statement_of
+from ackdoctor.fixes.handlers import SCOPES, parameters
+from ackdoctor.fixes.statements import insert_before, is_bound, statement_of
 from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Kind, Role, Verb, VerbKind
 from ackdoctor.model.finding import Edit, Finding, Fix
@@ -390,10 +390,9 @@ def _is_idle(document: Document, statement: Node) -> bool:
 
 def _spout(finding: Finding, document: Document) -> _Spout | None:
     """Return the class around the place of a finding; None if it inherits the code, or others inherit it (`details`)."""
-    if document.java or document.root is None or finding.home or finding.heritage or finding.details:
+    if document.java or finding.home or finding.heritage or finding.details:
         return None
-    at = document.offset(*finding.site.span[:2])
-    classes = [each for each in document.root.walk() if each.kind == "class" and each.start <= at < each.end]
+    classes = document.holding(finding.site.span, "class")
     if not classes or classes[-1].name != finding.component.rpartition(".")[2]:
         return None
     dialect = next((each for each in known() if each.name == finding.dialect), None)

@@ -11,7 +11,6 @@ __all__ = [
     "insert_before",
     "is_bound",
     "only_argument",
-    "parameters",
     "removal",
     "statement_of",
 ]
@@ -118,12 +117,6 @@ def append(document: Document, block: Node, code: str) -> tuple[Edit, ...] | Non
     if not block.children or block.children[-1].kind in _LEAVES:
         return None
     return insert_after(document, block.children[-1], code)
-
-
-def parameters(function: Node) -> list[str]:
-    """Return the names of the parameters of a Python function."""
-    groups = (each for each in function.children if each.kind == "other")
-    return [each.name for group in groups for each in group.children if each.kind == "parameter"]
 
 
 def falls_through(document: Document, block: Node) -> bool:

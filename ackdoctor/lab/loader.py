@@ -21,7 +21,6 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from ackdoctor.dialects import load
-from ackdoctor.frontends.python.source import translate
 from ackdoctor.lab.watched import OverdueError, alarm
 from ackdoctor.model import UsageError
 from ackdoctor.model.topology import Judged, Node
@@ -49,6 +48,8 @@ class SourceLoader(SourceFileLoader):
                 return super().source_to_code(data, path)
         except SyntaxError:
             pass
+        from ackdoctor.frontends.python.source import translate
+
         translation = translate(bytes(data).decode(errors="replace"))
         return super().source_to_code(translation.text.encode() if translation else data, path)
 
@@ -57,6 +58,9 @@ class SourceFinder:
     """Finds the modules below some directories before any other finder; `found` are the names of those it found."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
+        import_module(
+            "ackdoctor.frontends.python.source"
+        )  # and libcst, before a root can shadow their imports
         self.roots = roots
         self.found: list[str] = []
 
@@ -189,7 +193,7 @@ def _class_of(node: Node, judged: Judged, project: Path) -> type:
     file = project / node.code.path
     if file.suffix != ".py":
         raise CannotLoadError(f"{node.place}: the lab runs Python components; `{node.id}` is in {file.name}")
-    module = _import(_module_of(file)[1], f"{node.code.path}", project)
+    module = _import(_module_of(file)[1], node.code.path, project)
     name = judged.facts[node.id].cls.rpartition(".")[2]
     found = vars(module).get(name)
     if not isinstance(found, type) or belongs(found) is None:
@@ -228,16 +232,16 @@ def in_words(error: BaseException) -> str:
 def _hold_scripts(judged: Judged, stack: ExitStack) -> None:
     """Keep scripts from starting their component while they are imported."""
     used = {facts.dialect for facts in judged.facts.values()}
-    for dialect in load():
-        for path in {path for role in dialect.roles for path in role.classes if dialect.name in used}:
-            module, _, name = path.rpartition(".")
-            try:
-                cls = vars(import_module(module)).get(name)
-            except ImportError:
-                continue  # a module of another version
-            if isinstance(cls, type) and "run" in vars(cls):
-                stack.callback(setattr, cls, "run", vars(cls)["run"])
-                cls.run = lambda *_args, **_kwargs: None  # type: ignore[attr-defined]  # it has one
+    roles = (role for dialect in load() if dialect.name in used for role in dialect.roles)
+    for path in {path for role in roles for path in role.classes}:
+        module, _, name = path.rpartition(".")
+        try:
+            cls = vars(import_module(module)).get(name)
+        except ImportError:
+            continue  # a module of another version
+        if isinstance(cls, type) and "run" in vars(cls):
+            stack.callback(setattr, cls, "run", vars(cls)["run"])
+            cls.run = lambda *_args, **_kwargs: None  # type: ignore[attr-defined]  # it has one
 
 
 def _install(stub: Stub) -> Iterable[tuple[ModuleType, str, Any]]:

@@ -5,11 +5,10 @@ Nothing here changes a report: files are known by size and time, results by the 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from hashlib import blake2b
 from typing import TypeVar
 
 from ackdoctor.lint.discover import Discovery
-from ackdoctor.lint.files import Files
+from ackdoctor.lint.files import Files, digest_of
 from ackdoctor.lint.project import Cluster, Lowered, Project, Result
 from ackdoctor.model.finding import Finding
 
@@ -136,7 +135,7 @@ def _own(cluster: Cluster) -> tuple[str, ...]:
 def _key(cluster: Cluster, digests: Mapping[str, str]) -> str:
     parts = [(*source, digests.get(source.path, "")) for source in cluster.sources]
     content = repr((cluster.language, len(cluster.own), cluster.wires, parts))
-    return blake2b(content.encode(), digest_size=20).hexdigest()
+    return digest_of(content.encode())
 
 
 def _put(kept: dict[str, V], key: str, value: V, most: int) -> None:

@@ -121,6 +121,11 @@ class Repairs:
             report, findings=tuple(replace(each, fix=proven.get(each, each.fix)) for each in report.findings)
         )
 
+    def offer_all(self, report: Report, *, unsafe: bool) -> Report:
+        """Return the report with the fix of each finding that has one, unsafe ones only if asked for."""
+        safe = self.offer(report, safe=True)
+        return self.offer(safe, safe=False) if unsafe else safe
+
     # ---- batches ----
 
     def _offers(

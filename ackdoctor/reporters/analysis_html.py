@@ -12,6 +12,7 @@ from ackdoctor.reporters import counted
 from ackdoctor.reporters.analysis import (
     FIRST_CLOCK_MS,
     NEEDS_DEBUG,
+    NUMBERS,
     acker_rows,
     asides,
     books,
@@ -88,7 +89,7 @@ def page(
         of="Pending roots" if analysis.ackers else "Open deliveries",
         curve=_curve(analysis),
         forecast=_trend_in_words(analysis),
-        bars=analysis.completions[:MAX_ROWS],
+        bars=[(_name(row), row) for row in analysis.completions[:MAX_ROWS]],
         latencies=_latencies(analysis),
         asides=list(asides(analysis)),
         lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
@@ -102,20 +103,20 @@ def _tables(analysis: Analysis) -> dict[str, Table]:
         "completions": table(
             "Completions per delivery",
             completion_rows(analysis, MAX_ROWS),
-            numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
+            numbers=NUMBERS,
             total=len(analysis.completions),
         ),
-        "trees": table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
+        "trees": table("Roots by their end", root_rows(analysis), numbers=NUMBERS),
         "ackers": table(
             "Ackers",
             acker_rows(analysis, MAX_ROWS),
-            numbers={"roots", "share", "messages", "at most", "left"},
+            numbers=NUMBERS,
             total=len(analysis.ackers),
         ),
         "quarantine": table(
             "Quarantine",
             quarantine_rows(analysis, MAX_ROWS),
-            numbers={"rows"},
+            numbers=NUMBERS,
             total=len(analysis.quarantine),
         ),
     }
@@ -202,7 +203,12 @@ def _trend_in_words(analysis: Analysis) -> str:
     return f"no steady growth: a straight line does not fit (R2 {trend.fit:.2f})"
 
 
-# ---- latencies ----
+# ---- completions and latencies ----
+
+
+def _name(row: Completions) -> str:
+    """`count (alerts)`; the component alone for its default stream."""
+    return f"{row.component} ({row.stream})" if row.stream not in {"", "default"} else row.component
 
 
 def _latencies(analysis: Analysis) -> dict[str, object] | None:
@@ -212,7 +218,7 @@ def _latencies(analysis: Analysis) -> dict[str, object] | None:
     ]
     rows += [
         (
-            f"{row.component}{f' ({row.stream})' if row.stream not in {'', 'default'} else ''}, process",
+            f"{_name(row)}, process",
             counted(row.delivered - row.never, "tuple"),
             row,
         )

@@ -98,15 +98,21 @@ class Words:
             known.add(piece.key or "-")
 
     def _word(self, form: str) -> Piece:
-        word = _singular(form.lower())
+        word = _forms()[form.lower()]
         key = f"word-{word.replace(' ', '-')}"
         self.used[key] = (word, glossary()[word])
         return Piece(form, key=key, meaning=glossary()[word])
 
 
 @cache
+def _forms() -> Mapping[str, str]:
+    """Return the word of the glossary behind each form of it, in small letters."""
+    return {form.lower(): word for word in glossary() for form in (word, _plural(word))}
+
+
+@cache
 def _pattern() -> re.Pattern[str]:
-    forms = sorted({form for word in glossary() for form in (word, _plural(word))}, key=len, reverse=True)
+    forms = sorted(_forms(), key=len, reverse=True)
     return re.compile(
         rf"`[^`]+`|(?<![\w./-])(?:{'|'.join(map(re.escape, forms))})(?![\w(/-]|\.\w)", re.IGNORECASE
     )
@@ -114,10 +120,6 @@ def _pattern() -> re.Pattern[str]:
 
 def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-
-
-def _singular(form: str) -> str:
-    return next(word for word in glossary() if form in {word.lower(), _plural(word).lower()})
 
 
 def write(

@@ -203,16 +203,17 @@ def find(rules: Mapping[str, R], word: str) -> R | None:
 
 def rule_name(code: str) -> str:
     """Return the rule's name; '' for an unknown code or a page that does not parse."""
-    return _rules()[code].name if code in _rules() else ""
+    return known_rules()[code].name if code in known_rules() else ""
 
 
 def rule_severity(code: str) -> Severity:
     """Return the severity of the rule's page."""
-    return _rules()[code].severity if code in _rules() else Severity.WARNING
+    return known_rules()[code].severity if code in known_rules() else Severity.WARNING
 
 
 @cache
-def _rules() -> Mapping[str, Rule]:
+def known_rules() -> Mapping[str, Rule]:
+    """Return the metadata of all rules whose page parses, by code, read once."""
     return survey()[0]
 
 

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 from textwrap import dedent
+from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -97,6 +99,14 @@ def test_a_sound_topology_loses_nothing_under_faults(shell, project):
     assert "killed, as planned" in out
     assert ({"count", "words", "stubs", "shop"} & set(sys.modules), sys.path) == (set(), path)
     assert not {name for name in set(sys.modules) - before if name.startswith("shop")}
+
+
+def test_a_module_that_was_imported_before_is_set_aside(shell, project, monkeypatch):
+    before = ModuleType("count")
+    before.__file__ = str(project.resolve() / "count.py")
+    monkeypatch.setitem(sys.modules, "count", before)
+    assert run(shell).code == 0
+    assert sys.modules["count"] is before
 
 
 def test_equal_seeds_give_equal_runs(shell, project):
@@ -326,7 +336,7 @@ def test_a_search_writes_a_test_that_fails_until_the_component_is_mended(shell, 
     assert run(shell, *words).code == 1
     text = (project / "tests" / "test_words.py").read_text()
     assert str(project) not in text
-    written = {"__file__": str(project / "tests" / "test_words.py")}
+    written: dict[str, Any] = {"__file__": str(project / "tests" / "test_words.py")}
     exec(text, written)
     survives = written["test_words_survives_these_faults"]
     with pytest.raises(AssertionError, match=r"of words lost(?s:.*)words\.py:14: ACK302 "):

@@ -20,13 +20,12 @@ class Sleep(NamedTuple):
 
 def sleeps(context: RuleContext, kinds: Collection[EntryKind]) -> Iterator[Sleep]:
     """Yield the calls that sleep in the handlers of these kinds, and in the helpers that these call."""
-    for flow in context.flows:
-        if flow.entry is not None and flow.entry.kind in kinds:
-            for function in context.functions_of(flow):
-                for step in function.cfg.steps:
-                    seconds = slept_seconds(context, function, step.op) if isinstance(step.op, Call) else None
-                    if seconds is not None:
-                        yield Sleep(seconds, function, step)
+    for flow in context.flows_of(*kinds):
+        for function in context.functions_of(flow):
+            for step in function.cfg.steps:
+                seconds = slept_seconds(context, function, step.op) if isinstance(step.op, Call) else None
+                if seconds is not None:
+                    yield Sleep(seconds, function, step)
 
 
 def slept_seconds(context: RuleContext, function: Function, call: Call) -> float | None:
