@@ -119,6 +119,7 @@ def track(finding: Finding, document: Document) -> Fix | None:
         or values is None
         or _does_something(spout, EntryKind.FAILED)
         or _may_change(call, values)
+        or _may_never_end(spout, call)
     ):
         return None
     pending, counter, name = spout.free(*_FIELDS), spout.free(*_COUNTERS), spout.free(*_VALUES)
@@ -333,6 +334,15 @@ def _send(
         edits.append(document.edit(at, at, f", {spout.emit.message_id}={key}"))
     before = insert_before(document, statement, f"{document.newline}{indent}".join(lines))
     return (*before, *edits) if before else None
+
+
+def _may_never_end(spout: _Spout, call: Node) -> bool:
+    """Whether an emit is in a loop that may not end: no ack would come, and every record would be kept."""
+    for loop in (each for each in call.around() if each.kind == "loop"):
+        head = spout.document.text[loop.start : _block(loop).start]
+        if re.match(rf"while\s+(?:True|1)\b|for\b.*\bin\s+{spout.own}\.\w+\s*:", head):
+            return True
+    return False
 
 
 def _may_change(call: Node, values: Node) -> bool:
