@@ -26,7 +26,7 @@ from ackdoctor.model.acker import Engine
 from ackdoctor.reporters import scenes as stories
 from ackdoctor.reporters import study as reports
 
-_FORMATS = ("text", "json")
+_FORMATS = ("full", "json")
 
 lab = typer.Typer(
     help="Try what Storm guarantees when its parts fail, in a simulator.",
@@ -59,7 +59,7 @@ class Study:
     ] = 1.0
     seed: Seed = 0
     acker_version: AckerVersion = None
-    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
 
     def __post_init__(self) -> None:
@@ -113,7 +113,7 @@ class Scenes:
     ] = False
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides ids, and the order of events.")] = 0
     acker_version: AckerVersion = None
-    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
 
     def run(self) -> int:

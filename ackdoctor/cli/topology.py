@@ -44,7 +44,7 @@ from ackdoctor.reporters import Context
 from ackdoctor.reporters.promise import Promise, matching
 from ackdoctor.reporters.topology import document, screen, shortfalls, summary, weaker
 
-_FORMATS = ("text", "json", "mermaid", "dot", "html")
+_FORMATS = ("full", "json", "mermaid", "dot", "html")
 _BROKEN = "file-does-not-parse"
 _SOUGHT = "Java or Python code, Clojure or YAML that wires a spout to a bolt"
 
@@ -61,7 +61,7 @@ class Topology:
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="PATHS", help="Files and directories. Default: .")
     ] = None
-    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
     require: Annotated[
         str | None,
@@ -109,11 +109,11 @@ class Topology:
         for note in report.notes:
             complain(note)
         with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
-            look = "full" if self.output_format == "text" else self.output_format
+            look = self.output_format
             context, width = context_for(stream, look), width_for(stream)
             shown = replace(report, topologies=topologies)
             _write(
-                "summary" if self.quiet and look == "full" else self.output_format,
+                "summary" if self.quiet and look == "full" else look,
                 shown,
                 text,
                 context,
@@ -194,7 +194,7 @@ def _write(
 ) -> None:
     if form == "summary":
         summary(report.topologies, stream, context, width)
-    elif form == "text":
+    elif form == "full":
         screen(report.topologies, stream, context, width)
     elif form == "json":
         document(report, stream)

@@ -114,7 +114,7 @@ def acks_on_arrival(context: RuleContext) -> bool:
 
 
 def stages_at_return(context: RuleContext) -> set[Stage | None]:
-    """Return the stages of the tuple where its handler returns; None stands for a path without a tuple."""
+    """Return the stages of the tuple where its handler returns; None is a path without a tuple."""
     return {
         _stage(ended)
         for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH)
