@@ -118,15 +118,15 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     DEAD_SETTING: (settings.remove_setting,),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
-    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track),
-    SPOUT_WITHOUT_REPLAY: (spouts.track,),
+    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track),
+    SPOUT_WITHOUT_REPLAY: (spouts.track, java_spouts.track),
     SPOUT_BUFFER_LEAK: (
         spouts.forget,
         spouts.call_framework,
         java_spouts.forget_on_ack,
         java_spouts.forget_on_replay,
     ),
-    ENDLESS_REPLAY: (spouts.limit,),
+    ENDLESS_REPLAY: (spouts.limit, java_spouts.limit),
     UNUSED_IGNORE: (ignores.remove,),
 }
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.fixes.handlers import SCOPES, parameters
-from ackdoctor.fixes.statements import insert_before, is_bound, statement_of
+from ackdoctor.fixes.statements import insert_before, is_bound, joined, statement_of
 from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Kind, Role, Verb, VerbKind
 from ackdoctor.model.finding import Edit, Finding, Fix
@@ -239,6 +239,9 @@ def limit(finding: Finding, document: Document) -> Fix | None:
     tries = spout.free(*_LIMITS)
     if failed is None or acked is None or not tries or not _is_inside(document, finding, failed):
         return None
+    names = parameters(failed)
+    if not _keeps_id(document, failed, names[-1] if names else "", spout.emit.message_id or ""):
+        return None
     tries = f"{spout.own}.{tries}"
     parts = (
         _initialise(spout, (f"{tries} = {{}}",)),
@@ -255,6 +258,22 @@ def limit(finding: Finding, document: Document) -> Fix | None:
         ),
     )
     return _fix(f"Give a record up after {_TRIES} replays", parts)
+
+
+def _keeps_id(document: Document, failed: Node, name: str, keyword: str) -> bool:
+    """Whether `fail` emits under the id that it gets, or puts this id back: a record with a new id is not counted."""
+    emits = [
+        {each.name: document.source(each.children[0]) for each in _arguments(call)}
+        for call in failed.walk()
+        if call.kind == "call" and call.name == "emit"
+    ]
+    back = any(
+        call.name in ("append", "appendleft", "put", "add", "insert") and document.source(each) == name
+        for call in failed.walk()
+        if call.kind == "call"
+        for each in _arguments(call)
+    )
+    return all(given.get(keyword) == name for given in emits) and (bool(emits) or back)
 
 
 # ---- parts ----
@@ -456,13 +475,4 @@ def _fix(title: str, parts: tuple[tuple[Edit, ...] | None, ...], *, safe: bool =
     edits = [edit for part in parts if part for edit in part]
     if not all(parts):
         return None
-    return Fix(title=title, safe=safe, edits=_joined(edits))
-
-
-def _joined(edits: list[Edit]) -> tuple[Edit, ...]:
-    """Make one edit of those that insert at the same place, in their order."""
-    found: dict[tuple[object, ...], Edit] = {}
-    for edit in edits:
-        old = found.get(edit.span)
-        found[edit.span] = edit if old is None else Edit(edit.span, old.text + edit.text)
-    return tuple(sorted(found.values()))
+    return Fix(title=title, safe=safe, edits=joined(edits))
