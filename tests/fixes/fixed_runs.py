@@ -55,13 +55,15 @@ class Comparison:
         finding = self.finding
         title = finding.fix.title if finding.fix else ""
         head = f"{finding.site.path}:{finding.site.span.line} {finding.code} {finding.component}: {title}"
-        parts = (
-            ("not run", (self.reason,) if self.reason else ()),
-            ("NEW", self.added),
-            ("ACKED", self.acked),
-        )
-        parts = (*parts, ("left", self.left), ("gone", self.gone))
-        return "\n".join((head, *(f"    {word}: {each}" for word, texts in parts for each in texts)))
+        parts: dict[str, tuple[str, ...]] = {
+            "not run": (self.reason,) if self.reason else (),
+            "NEW": self.added,
+            "ACKED": self.acked,
+            "left": self.left,
+            "gone": self.gone,
+        }
+        lines = (f"    {word}: {each}" for word, texts in parts.items() for each in texts)
+        return "\n".join((head, *lines))
 
 
 def fixed_findings(folder: Path) -> Iterator[tuple[Finding, dict[str, bytes]]]:
@@ -195,7 +197,7 @@ def _imports(text: str) -> list[tuple[tuple[str, ...], int, list[str]]]:
         nodes = list(ast.walk(ast.parse(text)))
     except SyntaxError:
         return []
-    found = [
+    found: list[tuple[tuple[str, ...], int, list[str]]] = [
         (tuple(alias.name.split(".")), 0, [])
         for node in nodes
         if isinstance(node, ast.Import)
