@@ -165,7 +165,11 @@ def fail_by_hand(finding: Finding, document: Document) -> Fix | None:
     if caught[-1].nearest("loop", *SCOPES) is not handler:
         return None
     body = _body(caught[-1])
-    failed = _Statement(document, finding, handler).at_end(body, "fail", leave=True)
+    statement, last = _Statement(document, finding, handler), body.children[-1]
+    if last.kind == "return":
+        failed = statement.before(last, "fail") if _is_plain_exit(document, last) else None
+    else:
+        failed = statement.at_end(body, "fail", leave=True)
     return _by_hand(finding, document, handler, failed, body) if failed else None
 
 
@@ -398,13 +402,13 @@ def _at_exits(
 ) -> tuple[Edit, ...] | None:
     """Complete the tuple before each `return` of a handler, and ack it at its end.
 
-    Not behind a completion, and not in the block `done`.
+    Not behind a completion, and not at the end of the block `done`.
     """
     edits: list[Edit] = []
     for each in handler.walk():
         if each.kind != "return" or each.nearest(*SCOPES) is not handler or _is_completed(each):
             continue
-        if is_dead(each, document):
+        if is_dead(each, document) or (done is not None and each is done.children[-1]):
             continue
         before = statement.before(each, statement.verb_at(each)) if _is_plain_exit(document, each) else None
         if before is None or (done is not None and done in each.around()):
