@@ -350,6 +350,7 @@ def _repairs(
         lambda edited: run(all_rules(settings), edited=edited),
         root,
         in_memory,
+        settings.rules,
     )
 
 

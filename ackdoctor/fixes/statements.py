@@ -1,7 +1,10 @@
 """Remove and insert whole statements."""
 
+from collections.abc import Iterable
+
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.model.finding import Edit
+from ackdoctor.model.source import Span
 
 __all__ = [
     "append",
@@ -10,6 +13,7 @@ __all__ = [
     "insert_after",
     "insert_before",
     "is_bound",
+    "joined",
     "only_argument",
     "removal",
     "statement_of",
@@ -117,6 +121,15 @@ def append(document: Document, block: Node, code: str) -> tuple[Edit, ...] | Non
     if not block.children or block.children[-1].kind in _LEAVES:
         return None
     return insert_after(document, block.children[-1], code)
+
+
+def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Make one edit of those that insert at the same place, in their order."""
+    found: dict[Span, Edit] = {}
+    for edit in edits:
+        old = found.get(edit.span)
+        found[edit.span] = edit if old is None else Edit(edit.span, old.text + edit.text)
+    return tuple(sorted(found.values()))
 
 
 def falls_through(document: Document, block: Node) -> bool:

@@ -130,7 +130,8 @@ class Folder:
             return replace(report, findings=tuple(each for each in report.findings if each.site.path == only))
 
         everything = partial(self._report, texts, job, all_rules(self.settings))
-        return Repairs(left, everything, self.root, {self.place(path): data for path, data in texts.items()})
+        contents = {self.place(path): data for path, data in texts.items()}
+        return Repairs(left, everything, self.root, contents, self.settings.rules)
 
     def suppression(self, finding: Finding, data: bytes) -> Edit | None:
         """Return the edit that adds a comment for a finding; None where no comment silences it."""
