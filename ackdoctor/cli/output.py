@@ -233,13 +233,14 @@ def write_report(
     *,
     screen: Callable[[TextIO, Context, int], None],
     document: Callable[[TextIO], None],
+    file: Path | None = None,
 ) -> None:
-    """Write a report with a verdict to standard output: as a screen of some width, as JSON, or its findings alone.
+    """Write a report with a verdict to a file or standard output: as a screen of some width, as JSON, or its findings alone.
 
     The verdict is the last line of `concise`.  For other formats without findings, it goes to standard error unless it is
     OK, and into a note of SARIF.
     """
-    with destination() as stream:
+    with destination(file) as stream:
         context = context_for(stream, form)
         if form == "full":
             write_screen(stream, context, lambda text: screen(text, context, context.width))

@@ -113,7 +113,8 @@ def _added(growth: Sequence[GrowthPoint]):
 def test_in_1_1_0_the_pending_map_grows_by_every_tuple(statements):
     cluster, growth = _run("storm-1.1.0", statements, window=T)
     assert _added(growth) == {RATE * T}
-    assert 11_990 <= growth[-1].pending <= 12_000
+    emitted = RATE * 60 * MINUTES
+    assert emitted - 10 <= growth[-1].pending <= emitted
     assert {entry.value == 0 for entry in cluster.pending() if entry.task is None} == {statements % 2 == 1}
     assert all(point.orphans >= point.pending - 1 for point in growth)
 

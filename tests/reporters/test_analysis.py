@@ -423,7 +423,7 @@ def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, widt
         "document.title = [document.documentElement.scrollWidth <= innerWidth,"
         "document.querySelector('svg').getBoundingClientRect().width > 200].join(' ')"
     )
-    assert _title(text, probe, tmp_path, width) == "true true"
+    assert title_in_a_browser(text, probe, tmp_path, width) == "true true"
 
 
 @pytest.mark.slow
@@ -440,10 +440,13 @@ def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
         "document.querySelector('.bar').getBoundingClientRect().width > 200,"
         "document.querySelector('.dots').getBoundingClientRect().width > 200].join(' ')"
     )
-    assert _title(html(Report(findings=(finding,)), long), probe, tmp_path, width) == "true true true"
+    assert (
+        title_in_a_browser(html(Report(findings=(finding,)), long), probe, tmp_path, width)
+        == "true true true"
+    )
 
 
-def _title(text: str, probe: str, folder: Path, width: int) -> str:
+def title_in_a_browser(text: str, probe: str, folder: Path, width: int) -> str:
     """Return the title of the page in a browser after the probe has run."""
     file = folder / "page.html"
     text = text.replace("default-src 'none'", "script-src 'unsafe-inline'")
