@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from ackdoctor.checks.blocking import sleeps
 from ackdoctor.checks.facts.batches import batch_size
 from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.facts.fields import (
@@ -17,7 +18,6 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
 )
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
-from ackdoctor.checks.facts.sleeps import sleeps
 from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
