@@ -8,6 +8,7 @@ import asyncio
 import gc
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -211,10 +212,16 @@ class Server(LanguageServer):
             except CancelledByUser:
                 continue
             except Stopped:  # by a change, or by a request that must not wait
-                await asyncio.sleep(_PAUSE_S)
+                await self._is_woken(_PAUSE_S)
                 self._wake.set()
             except Exception as error:  # noqa: BLE001  # the next change may be better
                 self.log(f"internal error: {type(error).__name__}: {error}")
+
+    async def _is_woken(self, seconds: float) -> bool:
+        """Wait, but not longer than until the next change; return whether there is one."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._wake.wait(), seconds)
+        return self._wake.is_set()
 
     async def _catch_up(self) -> None:
         """Check the changed buffers, then everything."""
@@ -229,9 +236,7 @@ class Server(LanguageServer):
         for view in list(self.views):
             if view.is_current or not self.views.open_in(view):
                 continue
-            if view.exact is not None:
-                await asyncio.sleep(_PAUSE_S + view.exact_s / 2)
-            if self._wake.is_set():
+            if await self._is_woken(_PAUSE_S + view.exact_s / 2 if view.exact is not None else 0):
                 return
             # the collector would otherwise run while the user waits for the next change
             await self.engine.run(lambda _: gc.collect(), until_change=True, in_background=True)
