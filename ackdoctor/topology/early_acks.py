@@ -259,10 +259,19 @@ class _Object:
             return False
         own = self.names.get(function)
         if function in self.context.own_names:
-            return uses_resource(self.context, function, call)
+            return uses_resource(self.context, function, call) or self._is_remote_stream(function, obj)
         is_field = isinstance(obj, Attr) and obj.obj == own
         in_memory = self.context.is_in_memory(function, obj) or name in CONTAINER_STORES
-        return self.context.is_remote(function, obj) or (is_field and not in_memory)
+        remote = self.context.is_remote(function, obj) or self._is_remote_stream(function, obj)
+        return remote or (is_field and not in_memory)
+
+    def _is_remote_stream(self, function: Function, obj: Expr) -> bool:
+        """Whether a stream is opened on a connection: `OutputStream out = connection.getOutputStream()`."""
+        if not any(name.startswith("java.io.") for name in self.context.declared_names(function, obj)):
+            return False
+        return any(
+            self.context.is_remote(function, part) for part in subexpressions(canonical_form(function, obj))
+        )
 
     # ---- when it flushes ----
 
@@ -446,7 +455,7 @@ def _carriers(function: Function, place: Expr) -> frozenset[str]:
             if isinstance(call.func, Attr)
             and isinstance(call.func.obj, Name)
             and call.func.name in CONTAINER_STORES
-            if any(mentions_any(arg.value, names) for arg in call.args)
+            if any(mentions_any(arg.value, names) or mentions(arg.value, place) for arg in call.args)
         }
         if filled <= names:
             return names

@@ -265,7 +265,7 @@ _JAVA = """
 public class Made extends BaseRichBolt {
   OutputCollector collector;
   Map<String, Long> counts = new HashMap<>();
-  Totals totals = new Totals(); String latest;
+  Totals totals = new Totals(); String latest; java.net.HttpURLConnection connection;
   public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
   public void execute(Tuple input) {
     if (isTickTuple(input)) {
@@ -295,6 +295,16 @@ class Totals {
     ("store", "tick", "line"),
     [
         ("counts.put(input.getString(0), 1L);", "report();", 11),
+        (
+            "latest = input.getString(0);",
+            "java.io.OutputStream out = connection.getOutputStream(); out.write(latest.getBytes());",
+            11,
+        ),
+        (
+            "latest = input.getString(0);",
+            "java.io.OutputStream out = new java.io.ByteArrayOutputStream(); out.write(latest.getBytes());",
+            None,
+        ),
         ("latest = input.getString(0);", "collector.emit(new Values(latest));", 11),
         ("totals.add(input.getString(0));", "collector.emit(new Values(totals.all()));", 11),
         ("counts.put(input.getString(0), 1L);", "collector.ack(input);", None),
