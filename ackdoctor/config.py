@@ -45,6 +45,16 @@ class Promise(NamedTuple):
     best_effort_streams: tuple[str, ...] = ()
 
 
+class RuleOptions(NamedTuple):
+    """The options of rules.
+
+    `on_missing_path` is what the fix of ACK101 does on a path that leaves a tuple open: "ack", "fail", or "" to decide by
+    the code.
+    """
+
+    on_missing_path: str = ""
+
+
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Settings:
     """The settings of one run; relative patterns and paths start at `directory`."""
@@ -66,6 +76,7 @@ class Settings:
     unsafe_fixes: bool = False
     pytest: Mapping[str, object] = field(default_factory=dict)  # the plugin reads its options itself
     topology: Promise = field(default_factory=Promise)
+    rules: RuleOptions = field(default_factory=RuleOptions)
     directory: Path | None = None
     source: Path | None = None  # the file these settings were read from
     searched: bool = False  # found by a search upward from the paths of a run, not named by the user
@@ -278,6 +289,24 @@ def _promise(value: object) -> Promise:
     return Promise(value.get("require", ""), _strings(value.get("best-effort-streams", [])))
 
 
+def _rule_options(value: object) -> RuleOptions:
+    shape = 'must be a table such as {ACK101 = {on-missing-path = "ack"}}, not'
+    tables = value if isinstance(value, dict) else {"": value}
+    found: dict[str, Any] = {}
+    for rule, options in tables.items():
+        known = next((_OPTIONS[names] for names in _OPTIONS if rule.casefold() in names), None)
+        if known is None or not isinstance(options, dict):
+            raise ValueError(f"{shape} {rule or repr(value)}")
+        for name, option in options.items():
+            if name not in known:
+                raise ValueError(f"{shape} {name!r}{nearest(name, known)}")
+            try:
+                found[name.replace("-", "_")] = known[name](option)
+            except ValueError as error:
+                raise ValueError(f"of {rule}: `{name}` {error}") from None
+    return RuleOptions(**found)
+
+
 def _word_of(words: Mapping[str, Parsed]) -> Callable[[object], Parsed]:
     def parse(value: object) -> Parsed:
         if not isinstance(value, str) or value not in words:
@@ -297,6 +326,13 @@ def _switch(value: object) -> bool:
     if not isinstance(value, bool):
         raise ValueError(f"must be true or false, not {value!r}")
     return value
+
+
+_OPTIONS: Mapping[
+    tuple[str, str], Mapping[str, Callable[[object], Parsed]]
+] = {  # by code and name of the rule
+    ("ack101", "missing-ack"): {"on-missing-path": _word_of({word: word for word in ("ack", "fail")})},
+}
 
 
 class Key(NamedTuple):
@@ -369,6 +405,12 @@ KEYS: Mapping[str, Key] = MappingProxyType(
             _promise,
             "a table: `require` is the guarantee that [`ackdoctor topology`](guide/topology.md#gate-a-build) demands, "
             "`best-effort-streams` lists streams on which loss is accepted",
+            "none",
+        ),
+        "rules": Key(
+            _rule_options,
+            "a table for each rule with options. `ACK101`: with `on-missing-path`, `ack` or `fail`, the [fix](guide/lint.md#fix-findings) "
+            "of a path that leaves a tuple open does this; without it, lint decides by the code and fixes only what is certain",
             "none",
         ),
     }

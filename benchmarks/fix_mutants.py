@@ -336,13 +336,17 @@ def check(folder: Path) -> tuple[int, int, tuple[str, ...]]:
 
     every = all_rules(plain)
     before = run(every, {})
-    first = Repairs(lambda edited: run(plain, edited), lambda edited: run(every, edited), folder, {})
+    first = Repairs(
+        lambda edited: run(plain, edited), lambda edited: run(every, edited), folder, {}, plain.rules
+    )
     first.fix(run(plain, {}), unsafe=True)
     first.write()
     old = dict(files)
     files.update(first.after)
     after = run(every, {})
-    second = Repairs(lambda edited: run(plain, edited), lambda edited: run(every, edited), folder, {})
+    second = Repairs(
+        lambda edited: run(plain, edited), lambda edited: run(every, edited), folder, {}, plain.rules
+    )
     second.fix(run(plain, {}), unsafe=True)
     faults = [f"new {key}" for key, amount in (_key(after) - _key(before)).items() if amount]
     faults += [

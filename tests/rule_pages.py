@@ -135,7 +135,7 @@ def load_metadata(directory: Path | None = None) -> dict[str, Rule]:
     rules, errors = survey(directory)
     if errors:
         raise errors[0]
-    return rules
+    return dict(rules)
 
 
 def load_rules(directory: Path | None = None) -> dict[str, RulePage]:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from ackdoctor.config import Promise, Settings, find_config, load_settings
+from ackdoctor.config import Promise, RuleOptions, Settings, find_config, load_settings
 from ackdoctor.model import ConfigError
 from ackdoctor.model.finding import Confidence, Severity
 
@@ -43,6 +43,8 @@ def test_every_key_reaches_its_field(tmp_path):
         [tool.ackdoctor.topology]
         require = "at-least-once"
         best-effort-streams = ["metrics"]
+        [tool.ackdoctor.rules.missing-ack]
+        on-missing-path = "fail"
         """,
         "pyproject.toml",
     )
@@ -63,6 +65,7 @@ def test_every_key_reaches_its_field(tmp_path):
         fix=True,
         unsafe_fixes=True,
         topology=Promise("at-least-once", ("metrics",)),
+        rules=RuleOptions("fail"),
         directory=tmp_path,
         source=path,
     )
@@ -120,6 +123,23 @@ def test_ackdoctor_toml_wins_over_a_pyproject_beside_it(tmp_path):
             "ackdoctor.toml:1: `min-severity` must be one of info, warning, error, not 'warn'",
         ),
         ("fatal-unreadable = 1\n", "ackdoctor.toml:1: `fatal-unreadable` must be true or false, not 1"),
+        (
+            'rules = "ack"\n',
+            "ackdoctor.toml:1: `rules` must be a table such as {ACK101 = {on-missing-path = \"ack\"}}, not 'ack'",
+        ),
+        (
+            "[rules.ACK103]\n",
+            'ackdoctor.toml:1: `rules` must be a table such as {ACK101 = {on-missing-path = "ack"}}, not ACK103',
+        ),
+        (
+            '[rules.ACK101]\non-mising-path = "ack"\n',
+            'ackdoctor.toml:1: `rules` must be a table such as {ACK101 = {on-missing-path = "ack"}}, not '
+            "'on-mising-path'; did you mean `on-missing-path`?",
+        ),
+        (
+            '[rules.ACK101]\non-missing-path = "drop"\n',
+            "ackdoctor.toml:1: `rules` of ACK101: `on-missing-path` must be one of ack, fail, not 'drop'",
+        ),
         ('baseline = ""\n', "ackdoctor.toml:1: `baseline` must be the path of a file"),
         (
             '[extra-bases]\n"mylib.Base" = "streamparse Bolt"\n',

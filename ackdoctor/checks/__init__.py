@@ -1,7 +1,7 @@
-"""The rules' logic: one module per rule page, found by its name (`ack101_missing_ack` is ACK101 missing-ack).
+"""The rules' logic: one function per rule page, found by its name (`ack101_missing_ack` is ACK101 missing-ack).
 
-A check is a function `check(context) -> Iterator[Finding]`.  It reads the events of the flow engine and the
-language-neutral code of the component, never a syntax tree.
+A check is a function of a `RuleContext` that yields findings.  It reads the events of the flow engine and the
+language-neutral code of the component, never a syntax tree.  A module holds the checks of one kind of mistake.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -9,22 +9,41 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pkgutil import iter_modules
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from ackdoctor.checks.mistakes import repaired
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.model.finding import Finding
 
-__all__ = ["all_findings", "check_component", "load"]
+__all__ = ["Check", "all_findings", "check_component", "checks_in", "load"]
+
+
+class Check(NamedTuple):
+    """A rule's logic, with the name of the rule's page."""
+
+    name: str
+    run: Callable[[Any], Iterator[Any]]
+
+
+def checks_in(package: str, path: list[str]) -> Mapping[str, Check]:
+    """Return the checks in the modules of a package by their rule codes, in order."""
+    modules = [import_module(f"{package}.{each.name}") for each in iter_modules(path) if not each.ispkg]
+    found = {
+        name: value
+        for module in modules
+        for name, value in vars(module).items()
+        if name.startswith("ack") and name[3:6].isdigit()
+    }
+    return MappingProxyType(
+        {name[:6].upper(): Check(name[7:].replace("_", "-"), found[name]) for name in sorted(found)}
+    )
 
 
 @cache
-def load() -> Mapping[str, ModuleType]:
-    """Return every check module by its rule code, in order."""
-    names = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("ack"))
-    return MappingProxyType(
-        {name.split("_")[0].upper(): import_module(f"{__name__}.{name}") for name in names}
-    )
+def load() -> Mapping[str, Check]:
+    """Return every check by its rule code, in order."""
+    return checks_in(__name__, __path__)
 
 
 def check_component(
@@ -43,11 +62,10 @@ def all_findings(
     context: RuleContext, failed: Callable[[str, Exception], None] | None = None
 ) -> Iterator[Finding]:
     """Yield every finding about one component; several may be about one mistake."""
-    for code, module in load().items():
-        name = module.__name__.rpartition(".")[2].partition("_")[2].replace("_", "-")
+    for code, check in load().items():
         try:
-            yield from module.check(context.under(code, name))
-        except Exception as error:
+            yield from check.run(context.under(code, check.name))
+        except Exception as error:  # noqa: PERF203  # the other rules run
             if failed is None:
                 raise
             failed(code, error)

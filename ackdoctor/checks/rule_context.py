@@ -126,11 +126,14 @@ class RuleContext:
             if entry is not None and entry.kind is EntryKind.DATA and entry.subject is not None:
                 yield flow
 
+    def flows_of(self, *entries: EntryKind) -> Iterator[Flow]:
+        """Yield the flows of these entries."""
+        return (flow for flow in self.flows if flow.entry is not None and flow.entry.kind in entries)
+
     def events(self, kind: type[S], *entries: EntryKind) -> Iterator[tuple[Flow, S]]:
         """Yield the events of one kind in the flows of these entries; without entries, in all flows."""
-        for flow in self.flows:
-            if not entries or (flow.entry is not None and flow.entry.kind in entries):
-                yield from ((flow, event) for event in flow.events if isinstance(event, kind))
+        for flow in self.flows_of(*entries) if entries else self.flows:
+            yield from ((flow, event) for event in flow.events if isinstance(event, kind))
 
     def releases(self) -> Iterator[tuple[Flow, Released]]:
         """Yield the places where the component releases what a field holds, also in handlers that a subclass inherits."""

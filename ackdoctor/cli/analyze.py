@@ -19,6 +19,7 @@ from ackdoctor.cli.commands import (
     Isolated,
     MessageTimeout,
     MinSeverity,
+    OutputFile,
     SparkConf,
     SparkMaster,
     acker_option,
@@ -102,12 +103,7 @@ class Analyze:
         typer.Option(metavar="SIZE", help="The heap of a worker with ackers, for the forecast: 768m, 4g."),
     ] = "768m"
     output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
-    output_file: Annotated[
-        Path | None,
-        typer.Option(
-            "--output-file", "-o", metavar="FILE", help="Write to a file instead of standard output."
-        ),
-    ] = None
+    output_file: OutputFile = None
     output_dir: Annotated[
         str | None,
         typer.Option(

@@ -286,7 +286,8 @@ NoCache: TypeAlias = Annotated[
     bool, typer.Option("--no-cache", help="Neither read nor write the cache of results.")
 ]
 OutputFile: TypeAlias = Annotated[
-    Path | None, typer.Option(metavar="FILE", help="Write to a file instead of standard output.")
+    Path | None,
+    typer.Option("--output-file", "-o", metavar="FILE", help="Write to a file instead of standard output."),
 ]
 Isolated: TypeAlias = Annotated[bool, typer.Option("--isolated", help="Ignore all settings files.")]
 SparkMaster: TypeAlias = Annotated[

@@ -29,7 +29,7 @@ class Fixing(NamedTuple):
 def repair(repairs: "Repairs", report: Report, options: Fixing) -> Report:
     """Fix files, or show the edits, or add the fixes to the findings; return the report on what is left."""
     if not options.apply:
-        return _with_fixes(repairs, report, unsafe=options.unsafe)
+        return repairs.offer_all(report, unsafe=options.unsafe)
     left = repairs.fix(report, unsafe=options.unsafe)
     more = 0
     if not options.unsafe:
@@ -46,11 +46,6 @@ def repair(repairs: "Repairs", report: Report, options: Fixing) -> Report:
     if not options.quiet:
         complain(_summary(repairs, more, would=options.diff))
     return left
-
-
-def _with_fixes(repairs: "Repairs", report: Report, *, unsafe: bool) -> Report:
-    safe = repairs.offer(report, safe=True)
-    return repairs.offer(safe, safe=False) if unsafe else safe
 
 
 def _summary(repairs: "Repairs", more: int, *, would: bool) -> str:

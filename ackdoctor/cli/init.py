@@ -16,7 +16,7 @@ import typer
 
 from ackdoctor import __version__
 from ackdoctor.cli.commands import Jobs, known_word, nonempty
-from ackdoctor.cli.output import complain, context_for, destination
+from ackdoctor.cli.output import complain, complain_unread, context_for, destination
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import Settings, settings_in
 from ackdoctor.lint.baseline import entries_of, text_of
@@ -164,8 +164,7 @@ class Init:
         with progress("linting") as show:
             report = lint([self.root], settings, root=Path.cwd(), jobs=self.jobs, cache=cache, progress=show)
         for unread in report.unreadable:
-            place = f"{unread.path}:{unread.line}" if unread.line else unread.path
-            complain(f"{place}: {unread.reason}", prefix="")
+            complain_unread(unread)
         return filter_report(report, settings, None)
 
     def _plan_settings(self, plan: Plan, report: Report, settings: Settings) -> None:
@@ -178,9 +177,7 @@ class Init:
                     f'to accept the findings of today, add `baseline = "{_BASELINE}"` to it, then run `ackdoctor lint --write-baseline`'
                 )
             return
-        lines = list(
-            _settings_lines(report, accepts=accepts or (bool(report.findings) and _exists(baseline)))
-        )
+        lines = list(_settings_lines(report, accepts=bool(report.findings)))  # today or in the file
         if not lines:
             return
         if accepts:

@@ -1,13 +1,12 @@
 """`ackdoctor lab`: what Storm does with messages when its parts fail, in a simulator."""
 
 from dataclasses import dataclass
-from io import StringIO
 from math import isnan
 from typing import Annotated
 
 import typer
 
-from ackdoctor.acker.versions import NEWEST, profile
+from ackdoctor.acker.versions import NEWEST, Profile, profile
 from ackdoctor.cli.commands import (
     AckerVersion,
     OutputFile,
@@ -16,8 +15,8 @@ from ackdoctor.cli.commands import (
     complete_words,
     formats_option,
 )
-from ackdoctor.cli.lab_run import Run
-from ackdoctor.cli.output import context_for, destination, escaped_report, require_writable, width_for
+from ackdoctor.cli.lab_run import Run, Seed
+from ackdoctor.cli.output import context_for, destination, escaping, require_writable
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
 from ackdoctor.lab import scenes, study
@@ -27,7 +26,7 @@ from ackdoctor.model.acker import Engine
 from ackdoctor.reporters import scenes as stories
 from ackdoctor.reporters import study as reports
 
-_FORMATS = ("text", "json")
+_FORMATS = ("full", "json")
 
 lab = typer.Typer(
     help="Try what Storm guarantees when its parts fail, in a simulator.",
@@ -58,11 +57,9 @@ class Study:
         float,
         typer.Option(min=0.01, max=1, metavar="FACTOR", help="Shrink windows, rates and numbers: 0.01 to 1."),
     ] = 1.0
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
-    ] = 0
+    seed: Seed = 0
     acker_version: AckerVersion = None
-    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
 
     def __post_init__(self) -> None:
@@ -81,19 +78,16 @@ class Study:
                 nearest(name, study.row_names()) or f"; experiments are {', '.join(study.experiment_names())}"
             )
             raise UsageError(f"--only: no row is called `{name}`{hint}") from None
-        version = acker_option(self.acker_version, profile, NEWEST)
-        if version.engine is Engine.HERON:
-            raise UsageError("--acker-version: Heron has neither ackers nor Trident, which the study kills")
+        version = _acker(self.acker_version, "neither ackers nor Trident, which the study kills")
         setting = study.Setting(self.scale, self.seed, version)
         with progress("simulating") as show:
             results = study.run(chosen, setting, show)
-        with destination(self.output_file) as stream:
-            text = StringIO()
+        with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
+            context = context_for(stream)
             if self.output_format == "json":
                 reports.document(results, setting, text)
             else:
-                reports.screen(results, setting, text, context_for(stream), width_for(stream))
-            stream.write(escaped_report(text.getvalue(), self.output_format))
+                reports.screen(results, setting, text, context, context.width)
         return 1 if any(result.broken for result in results) else 0
 
 
@@ -119,7 +113,7 @@ class Scenes:
     ] = False
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides ids, and the order of events.")] = 0
     acker_version: AckerVersion = None
-    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
 
     def run(self) -> int:
@@ -131,23 +125,28 @@ class Scenes:
             (name,) = error.args
             hint = nearest(name, scenes.scene_names()) or f"; scenes are {', '.join(scenes.scene_names())}"
             raise UsageError(f"no scene is called `{name}`{hint}") from None
-        version = acker_option(self.acker_version, profile, NEWEST)
-        if version.engine is Engine.HERON:
-            raise UsageError("--acker-version: Heron has no ackers, which the scenes show")
+        version = _acker(self.acker_version, "no ackers, which the scenes show")
         if not version.spout_ticks:
             raise UsageError("--acker-version: the scenes need message timeouts")
         setting = Setting(self.seed, version)
         played = [] if self.list_scenes else [(scene, scene.play(setting)) for scene in chosen]
-        with destination(self.output_file) as stream:
-            text, context = StringIO(), context_for(stream)
+        with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
+            context = context_for(stream)
             if self.output_format == "json":
                 stories.document(played or [(scene, ()) for scene in chosen], setting, text)
             elif self.list_scenes:
                 stories.listing(chosen, text, context)
             else:
-                stories.screen(played, setting, text, context, width_for(stream))
-            stream.write(escaped_report(text.getvalue(), self.output_format))
+                stories.screen(played, setting, text, context, context.width)
         return 1 if stories.broken_runs(played) else 0
+
+
+def _acker(name: str | None, heron_has: str) -> Profile:
+    """Return the version that --acker-version names; raise UsageError for Heron, which has no ackers."""
+    version = acker_option(name, profile, NEWEST)
+    if version.engine is Engine.HERON:
+        raise UsageError(f"--acker-version: Heron has {heron_has}")
+    return version
 
 
 lab.command("study")(callback_of(Study))

@@ -1,55 +1,64 @@
 """`ackdoctor lab run`: a topology of the user's own components under faults, in the simulator."""
 
 import json
+import os
 import re
+import shlex
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from datetime import datetime, timezone
 from functools import partial
 from math import isnan
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeAlias
 
 import typer
 
 from ackdoctor.acker.versions import NEWEST, profile
-from ackdoctor.cli.commands import AckerVersion, acker_option, formats_option, path_parser, seconds_option
+from ackdoctor.cli.commands import (
+    AckerVersion,
+    OutputFile,
+    acker_option,
+    formats_option,
+    path_parser,
+    seconds_option,
+)
 from ackdoctor.cli.output import complain, destination, require_writable, write_report
 from ackdoctor.cli.progress import progress
-from ackdoctor.config import FORMATS, Settings, nearest
-from ackdoctor.lab.faults import InvalidFaultError, Plan, plan
-from ackdoctor.lab.loader import CannotLoadError, Stub, imported
-from ackdoctor.lab.run import CannotRunError, Options, Outcome, run
+from ackdoctor.config import FORMATS
+from ackdoctor.lab.faults import Plan, plan
+from ackdoctor.lab.loader import Stub
+from ackdoctor.lab.run import Options
 from ackdoctor.lab.search import random_plan, search
-from ackdoctor.lab.topology import InvalidTopologyError
 from ackdoctor.lab.wired import ackers_of, timeout_of
-from ackdoctor.lint.run import lint
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report
-from ackdoctor.model.topology import Gap, Judged, Value
 from ackdoctor.reporters import counted
-from ackdoctor.reporters.lab_run import LabRun, document, screen, verdict
-from ackdoctor.topology.marked_yaml import read as read_yaml
-from ackdoctor.tracer.install import install
-from ackdoctor.tracer.ledger import Ledger
+from ackdoctor.reporters.lab_run import LabRun, document, screen
+from ackdoctor.trial import Trial, read
 
-_TEST = '''"""Written by `ackdoctor lab run --search`: the smallest plan of faults that the topology did not survive."""
+_TEST = '''"""Written by `ackdoctor lab run --search`: the smallest faults found that the topology does not survive."""
 
-import subprocess
-import sys
+from pathlib import Path
 
-ARGUMENTS = [
-{arguments}]
+from ackdoctor.lab.faults import plan
+from ackdoctor.trial import run_topology
+
+HERE = Path(__file__).parent
 
 
 def test_{name}_survives_these_faults():
-    command = [sys.executable, "-m", "ackdoctor", "lab", "run", *ARGUMENTS]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
+    outcome = run_topology(
+        {arguments},
+    )
+    assert outcome.survived, outcome.summary
 '''
-_STREAMPARSE_FOLDER = "topologies"
 _INTERRUPTED = 130
+
+Seed: TypeAlias = Annotated[
+    int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
+]
 
 
 @dataclass(slots=True, kw_only=True)
@@ -105,9 +114,7 @@ class Run:
         float, typer.Option(min=0.01, max=1000, metavar="N", help="Calls of each spout task in a second.")
     ] = 100.0
     limit: Annotated[float, seconds_option(1, "Stop after so many seconds of real time.")] = 60.0
-    seed: Annotated[
-        int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
-    ] = 0
+    seed: Seed = 0
     project: Annotated[
         Path | None,
         typer.Option(
@@ -133,7 +140,8 @@ class Run:
         ),
     ] = None
     acker_version: AckerVersion = None
-    output_format: Annotated[str, formats_option(*FORMATS)] = "full"
+    output_format: Annotated[str, formats_option(*FORMATS, "html")] = "full"
+    output_file: OutputFile = None
 
     def __post_init__(self) -> None:
         """Raise UsageError for options that exclude each other, and for `nan`."""
@@ -148,26 +156,27 @@ class Run:
 
     def run(self) -> int:
         """Run the topology, write the report and return the exit code."""
-        try:
-            faults = plan(
-                self.kill or (), self.raises or (), [self.drop] if self.drop else (), self.slow or ()
-            )
-            stubs = _stubs(self.stub or ())
-        except InvalidFaultError as error:
-            raise UsageError(str(error)) from None
-        judged, project = self._judged()
-        options, note = self._options(project, faults), ""
-        ids = {node.id: node.role for node in judged.topology.nodes}
-        trial = partial(_try, judged, stubs)
-        try:
-            faults.check(*([name for name in ids if ids[name] == role] for role in ("spout", "bolt")))
-            if self.search:
-                options, note = self._searched(judged, options, trial)
-            with progress("simulating") as show:
-                outcome = trial(options, show)
-        except (CannotLoadError, CannotRunError, InvalidFaultError, InvalidTopologyError) as error:
-            raise UsageError(str(error)) from None
-        made = LabRun(judged=judged, options=options, outcome=outcome)
+        require_writable(self.output_file)
+        faults = plan(self.kill or (), self.raises or (), [self.drop] if self.drop else (), self.slow or ())
+        for kill in faults.kills:
+            if max(kill.moments(self.seconds), default=0) > self.seconds:
+                raise UsageError(
+                    f"{kill}: the faults end after {self.seconds:g} s; --seconds makes them last longer"
+                )
+        trial = self._trial()
+        ids = {node.id: node.role for node in trial.judged.topology.nodes}
+        faults.check(*([name for name in ids if ids[name] == role] for role in ("spout", "bolt")))
+        options, note = self._options(trial, faults), ""
+        if self.search:
+            options, note = self._searched(trial, options)
+        with progress("simulating") as show:
+            outcome = trial.run(options, show)
+        made = LabRun(
+            judged=trial.judged,
+            options=options,
+            outcome=outcome,
+            command=shlex.join(["ackdoctor", "lab", "run", *self._command(options)]),
+        )
         report = Report(
             findings=outcome.findings,
             files=(str(self.topology),),
@@ -177,37 +186,43 @@ class Run:
         self._write(made, report)
         if outcome.interrupted:
             return _INTERRUPTED
-        return 1 if outcome.losses or outcome.findings else 2 if outcome.stopped else 0
+        return 0 if outcome.survived else 1 if outcome.losses or outcome.findings else 2
 
     def _write(self, made: LabRun, report: Report) -> None:
+        verdict = made.outcome.verdict
+        if self.output_format == "html":
+            from ackdoctor.reporters.lab_html import page  # imports Jinja2
+
+            with destination(self.output_file) as stream:
+                page(made, report, stream, inputs=[str(self.topology)], made=datetime.now(timezone.utc))
+            return
         if self.output_format not in {"full", "json", "concise"} and made.outcome.losses:
-            complain(verdict(made, report))
+            complain(verdict)
         write_report(
             report,
             self.output_format,
-            verdict(made, report),
+            verdict,
             screen=lambda *where: screen(made, report, *where),
             document=lambda stream: document(made, report, stream),
+            file=self.output_file,
         )
 
-    def _searched(
-        self, judged: Judged, options: Options, trial: Callable[[Options], Outcome]
-    ) -> tuple[Options, str]:
+    def _searched(self, trial: Trial, options: Options) -> tuple[Options, str]:
         """Return the options of the smallest failing run, or of the run without faults, and what the search did."""
         end = time.monotonic() + self.limit
 
         def fails(faults: Plan, seed: int) -> bool:
             left = max(1.0, end - time.monotonic())
-            outcome = trial(replace(options, plan=faults, seed=seed, limit=left))
+            outcome = trial.run(replace(options, plan=faults, seed=seed, limit=left))
             if outcome.interrupted:
                 raise KeyboardInterrupt
             return bool(outcome.losses or outcome.findings)
 
         draw = partial(
             random_plan,
-            bolts=[node.id for node in judged.topology.nodes if node.role == "bolt"],
-            timeout_s=timeout_of(judged),
-            has_acker=ackers_of(judged) > 0,
+            bolts=[node.id for node in trial.judged.topology.nodes if node.role == "bolt"],
+            timeout_s=timeout_of(trial.judged),
+            has_acker=ackers_of(trial.judged) > 0,
         )
         with progress("searching") as show:
             found = search(
@@ -217,104 +232,81 @@ class Run:
         if found.plan is None:
             early = f" of {self.search} in {self.limit:g} s" if found.tried < self.search else ""
             return options, f"search: {tried}{early}, none loses a message; this is the run without faults"
+        options = replace(options, plan=found.plan, seed=found.seed)
         if self.write_test is not None:
-            _write_test(self.write_test, self._command(found.plan), judged.topology.name)
-        smallest = f"the smallest that fails: {found.plan} --seed {found.seed}"
-        return replace(options, plan=found.plan), f"search: {tried}; {smallest}"
+            self._write_test(self.write_test, options, trial.judged.topology.name)
+        return options, f"search: {tried}; the smallest that fails: {found.plan} --seed {found.seed}"
 
-    def _command(self, faults: Plan) -> list[str]:
-        """Return the arguments of a run with these faults, from the directory of the topology."""
+    def _given(self) -> Mapping[str, object]:
+        """The options besides the faults and the seed, by the arguments of `run_topology`, if they are not the defaults."""
         values = {
-            "--seconds": [f"{self.seconds:g}"],
-            "--rate": [f"{self.rate:g}"],
-            "--seed": [str(self.seed)],
+            "name": self.name,
+            "project": self.project,
+            "stubs": self.stub,
+            "conf": _settings(self.conf or ()),
+            "seconds": self.seconds,
+            "rate": self.rate,
+            "profile": self.acker_version,
+        }
+        defaults = {each.name: each.default for each in fields(self)}
+        return {name: value for name, value in values.items() if value and value != defaults.get(name)}
+
+    def _command(self, options: Options) -> list[str]:
+        """Return the arguments that make this run again."""
+        given = self._given()
+        values: dict[str, Sequence[object]] = {
+            "--seed": [options.seed] if options.seed else [],
+            **{f"--{name}": [given[name]] for name in ("seconds", "rate", "project") if name in given},
             "--stub": self.stub or [],
             "--conf": self.conf or [],
-            "--project": [str(self.project.resolve())] if self.project else [],
             "--acker-version": [self.acker_version] if self.acker_version else [],
         }
-        words = [str(self.topology.resolve()), *([self.name] if self.name else [])]
-        options = [word for option, each in values.items() for value in each for word in (option, value)]
-        return [*words, *options, *(str(faults).split() if faults != Plan() else [])]
+        more = [word for option, each in values.items() for value in each for word in (option, _text(value))]
+        return [str(self.topology), *([self.name] if self.name else []), *options.plan.words(), *more]
 
-    def _judged(self) -> tuple[Judged, Path]:
-        """Return the topology as lint reads it, and the directory that its paths start from."""
-        file = self.topology
-        if not file.is_file():
-            raise UsageError(f"TOPOLOGY: {file} is {'a directory' if file.is_dir() else 'no file'}")
-        folder = file.resolve().parent
-        above = folder.parent if folder.name == _STREAMPARSE_FOLDER else folder
-        project = self.project.resolve() if self.project is not None else above
-        if not project.is_dir() or not file.resolve().is_relative_to(project):
-            raise UsageError(f"--project: {file} is not below {project}")
+    def _write_test(self, file: Path, options: Options, name: str) -> None:
+        """Write a pytest test that makes this run again, with paths from its own directory."""
+
+        def from_here(path: Path) -> str:
+            return f"HERE / {Path(os.path.relpath(path.resolve(), file.resolve().parent)).as_posix()!r}"
+
+        given = {**self._given(), "seed": options.seed}
+        if self.project is not None:
+            given["project"] = self.project
+        arguments = [
+            from_here(self.topology),
+            f"plan({', '.join(f'{key}={value!r}' for key, value in options.plan.arguments().items())})",
+            *(
+                f"{key}={from_here(value) if isinstance(value, Path) else repr(value)}"
+                for key, value in given.items()
+            ),
+        ]
+        test = re.sub(r"\W+", "_", name).strip("_").lower() or "topology"
+        with destination(file, "--write-test") as stream:
+            stream.write(_TEST.format(name=test, arguments=",\n        ".join(arguments)))
+
+    def _trial(self) -> Trial:
+        """Return the topology as lint reads it."""
+        stubs = [Stub.parse(each) for each in self.stub or ()]
+        conf = _settings(self.conf or ())
         with progress("reading the topology") as show:
-            found = lint([project], Settings(directory=project), root=project, progress=show).topologies
-        own = str(file.resolve().relative_to(project))
-        here = [judged for judged in found if judged.topology.place.path == own]
-        names = sorted({judged.topology.name for judged in here})
-        if not here:
-            raise UsageError(f"{file}: no topology; looked for Python or YAML that wires a spout to a bolt")
-        if self.name is None and len(names) > 1:
-            raise UsageError(f"{file} has {len(names)} topologies; name one: {', '.join(names)}")
-        chosen = [judged for judged in here if self.name in (None, judged.topology.name)]
-        if not chosen:
-            raise UsageError(f"NAME: no topology is called `{self.name}`{nearest(self.name or '', names)}")
-        if branch := chosen[0].topology.branch:
-            complain(f"{file}: the topology depends on {branch}; this run takes that branch")
-        return chosen[0], project
+            trial = read(self.topology, self.name, self.project, stubs=stubs, conf=conf, progress=show)
+        if branch := trial.judged.topology.branch:
+            complain(f"{self.topology}: the topology depends on {branch}; this run takes that branch")
+        return trial
 
-    def _options(self, project: Path, faults: Plan) -> Options:
+    def _options(self, trial: Trial, faults: Plan) -> Options:
         version = acker_option(self.acker_version, profile, NEWEST) if self.acker_version else None
-        return Options(
-            project=project,
-            plan=faults,
-            seed=self.seed,
-            seconds=self.seconds,
-            rate=self.rate,
-            limit=self.limit,
-            profile=version,
-            conf=_settings(self.conf or ()),
-            component_options=_options_of(self.topology),
-            folder=str(Path.cwd()),
+        return trial.options(
+            faults, seed=self.seed, seconds=self.seconds, rate=self.rate, limit=self.limit, profile=version
         )
 
 
-def _try(
-    judged: Judged,
-    stubs: Sequence[Stub],
-    options: Options,
-    show: Callable[[int, int], None] | None = None,
-) -> Outcome:
-    """Import the components afresh, and run them."""
-    with options.slept.replacing_sleep(), imported(judged, options.project, stubs) as classes:
-        return run(judged, classes, options, observing, show)
+def _text(value: object) -> str:
+    return f"{value:.10g}" if isinstance(value, float) else str(value)
 
 
-def _write_test(file: Path, arguments: Sequence[str], name: str) -> None:
-    test = re.sub(r"\W+", "_", name).strip("_").lower() or "topology"
-    text = _TEST.format(name=test, arguments="".join(f"    {word!r},\n" for word in arguments))
-    with destination(file, "--write-test") as stream:
-        stream.write(text)
-
-
-@contextmanager
-def observing(ledger: Ledger) -> Iterator[None]:
-    """Trace the components of this process for a time."""
-    installation = install(ledger)
-    try:
-        yield
-    finally:
-        installation.undo()
-
-
-def _stubs(values: Sequence[str]) -> list[Stub]:
-    try:
-        return [Stub.parse(value) for value in values]
-    except ValueError as error:
-        raise UsageError(f"--stub: {error}") from None
-
-
-def _settings(values: Sequence[str]) -> Mapping[str, object]:
+def _settings(values: Sequence[str]) -> dict[str, object]:
     found: dict[str, object] = {}
     for value in values:
         key, equals, text = value.partition("=")
@@ -325,14 +317,3 @@ def _settings(values: Sequence[str]) -> Mapping[str, object]:
         except ValueError:
             found[key] = text
     return found
-
-
-def _options_of(file: Path) -> Mapping[str, Value]:
-    """Return the `options` of each component of a YAML file that lists spouts and bolts, by component id."""
-    document = read_yaml(str(file), file.read_bytes()) if file.suffix in {".yaml", ".yml"} else None
-    if document is None or isinstance(document, Gap):
-        return {}
-    entries = document.root.items_of("topology")
-    components = [entry.get(kind) for entry in entries for kind in ("spout", "bolt")]
-    found = [(each.text_of("name"), each.get("options")) for each in components if each is not None]
-    return {name: options.value for name, options in found if options is not None}

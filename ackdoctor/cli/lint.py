@@ -6,7 +6,6 @@ import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,7 +30,7 @@ from ackdoctor.cli.output import (
     complain,
     context_for,
     destination,
-    escaped_report,
+    escaping,
     require_not_an_input,
     require_writable,
     write_step_summary,
@@ -41,7 +40,7 @@ from ackdoctor.config import FILES, FORMATS, Settings
 from ackdoctor.lint.discover import discover
 from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint
-from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file
+from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file, with_selection
 from ackdoctor.lint.select import filter_report
 from ackdoctor.model import AckdoctorError, UsageError
 from ackdoctor.model.finding import Confidence, Report
@@ -351,6 +350,7 @@ def _repairs(
         lambda edited: run(all_rules(settings), edited=edited),
         root,
         in_memory,
+        settings.rules,
     )
 
 
@@ -392,18 +392,16 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
 
 
 def _settings(options: Lint) -> Settings:
-    """Return the settings file that applies to the paths, overridden by the command line.
-
-    `--select` replaces what the file selects and ignores.
-    """
+    """Return the settings file that applies to the paths, overridden by the command line."""
     names = [options.stdin_filename or "."] if options.reads_stdin else options.paths or ["."]
     settings = settings_file(names, options.config, root=Path.cwd(), isolated=options.isolated)
+    settings = with_selection(
+        settings,
+        select=options.select or None,
+        extend_select=options.extend_select or (),
+        ignore=options.ignore or (),
+    )
     changes: dict[str, Any] = {}
-    if options.select:
-        changes |= {"select": tuple(options.select), "extend_select": (), "ignore": ()}
-    for name, more in (("extend_select", options.extend_select), ("ignore", options.ignore)):
-        if more:
-            changes[name] = (*changes.get(name, getattr(settings, name)), *more)
     if options.output_format is not None:
         known_word("--output-format", options.output_format, FORMATS)
     for name in ("min_severity", "min_confidence", "output_format", "baseline", "fix", "unsafe_fixes"):
@@ -454,12 +452,10 @@ def _write_report(options: Lint, settings: Settings, report: Report, sources: So
         if not people and form != "json":
             raise UsageError(f"--statistics: the format {form} is not available; use full, concise or json")
         shape = "statistics" if people else "statistics-json"
-    with destination(options.output_file) as stream:
+    with destination(options.output_file) as stream, escaping(stream, shape) as text:
         context = context_for(stream, form, sources)
-        text = StringIO()
         reporter(shape)(report, text, context)
         if people and not options.quiet and not options.show_files:
             reporter("summary")(report, text, context)
-        stream.write(escaped_report(text.getvalue(), shape))
     if shape == "github":
         write_step_summary(report, context)

@@ -13,7 +13,7 @@ from typing import TextIO
 from ackdoctor.cli.commands import rule_pages
 from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Report, Severity
+from ackdoctor.model.finding import Report, Severity, Unreadable
 from ackdoctor.model.source import replacing
 from ackdoctor.reporters import (
     COLOURED,
@@ -42,6 +42,11 @@ def palette_for(stream: TextIO) -> Palette:
     if os.environ.get("FORCE_COLOR", "0") not in {"", "0"}:
         return COLOURED
     return COLOURED if stream.isatty() and os.environ.get("TERM") != "dumb" else PLAIN
+
+
+def can_clear(stream: TextIO) -> bool:
+    """Whether the stream is a terminal on which a line can be cleared."""
+    return stream.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}
 
 
 def width_for(stream: TextIO) -> int:
@@ -94,6 +99,12 @@ def complain(text: str, *, prefix: str = "ackdoctor: ") -> None:
     stream = tolerant(sys.stderr)
     parts = wrapped(line, width_for(stream)) if stream.isatty() else [line]
     write_error("".join(f"{part}\n" for part in parts))
+
+
+def complain_unread(fault: Unreadable) -> None:
+    """Write where and why a file could not be read."""
+    place = f"{fault.path}:{fault.line}" if fault.line else fault.path
+    complain(f"{place}: {fault.reason}", prefix="")
 
 
 # ---- where a report goes ----
@@ -159,6 +170,14 @@ def escaped_report(text: str, form: str) -> str:
     return "".join(escape_commands(line, anywhere=inside) for line in text.splitlines(keepends=True))
 
 
+@contextmanager
+def escaping(stream: TextIO, form: str) -> Iterator[io.StringIO]:
+    """Yield a text that is written to the stream at the end, escaped for a GitHub runner."""
+    text = io.StringIO()
+    yield text
+    stream.write(escaped_report(text.getvalue(), form))
+
+
 # ---- which findings a report shows ----
 
 
@@ -214,13 +233,14 @@ def write_report(
     *,
     screen: Callable[[TextIO, Context, int], None],
     document: Callable[[TextIO], None],
+    file: Path | None = None,
 ) -> None:
-    """Write a report with a verdict to standard output: as a screen of some width, as JSON, or its findings alone.
+    """Write a report with a verdict to a file or standard output: as a screen of some width, as JSON, or its findings alone.
 
     The verdict is the last line of `concise`.  For other formats without findings, it goes to standard error unless it is
     OK, and into a note of SARIF.
     """
-    with destination() as stream:
+    with destination(file) as stream:
         context = context_for(stream, form)
         if form == "full":
             write_screen(stream, context, lambda text: screen(text, context, context.width))

@@ -1,6 +1,5 @@
 """Progress of a long run: one line on the terminal, after a second, gone at the end."""
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -9,6 +8,8 @@ from functools import partial
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from ackdoctor.cli.output import can_clear
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Line
@@ -93,7 +94,7 @@ class Progress:
 @contextmanager
 def progress(what: str, *, quiet: bool = False, in_bytes: bool = False) -> Iterator[Progress | None]:
     """Yield the line for standard error; None if that is no terminal, or one that cannot clear a line."""
-    if quiet or not sys.stderr.isatty() or os.environ.get("TERM") in {"dumb", "unknown"}:
+    if quiet or not can_clear(sys.stderr):
         yield None
         return
     line = Progress(what, in_bytes=in_bytes)

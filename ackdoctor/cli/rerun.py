@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import count
 
-from ackdoctor.cli.output import complain
+from ackdoctor.cli.output import can_clear, complain
 from ackdoctor.model import AckdoctorError, UsageError
 
 _INTERVAL_S = 0.5
@@ -64,6 +64,6 @@ def _wait(before: State, look: Callable[[], State]) -> None:
 
 def _clear_screen() -> None:
     """Clear a terminal, so that the screen has only the last run."""
-    if sys.stdout.isatty() and os.environ.get("TERM") not in {"dumb", "unknown"}:
+    if can_clear(sys.stdout):
         sys.stdout.write("\x1b[2J\x1b[H")
         sys.stdout.flush()

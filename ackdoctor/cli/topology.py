@@ -23,9 +23,10 @@ from ackdoctor.cli.commands import (
 from ackdoctor.cli.lint import exit_code
 from ackdoctor.cli.output import (
     complain,
+    complain_unread,
     context_for,
     destination,
-    escaped_report,
+    escaping,
     require_not_an_input,
     require_writable,
     width_for,
@@ -43,7 +44,7 @@ from ackdoctor.reporters import Context
 from ackdoctor.reporters.promise import Promise, matching
 from ackdoctor.reporters.topology import document, screen, shortfalls, summary, weaker
 
-_FORMATS = ("text", "json", "mermaid", "dot", "html")
+_FORMATS = ("full", "json", "mermaid", "dot", "html")
 _BROKEN = "file-does-not-parse"
 _SOUGHT = "Java or Python code, Clojure or YAML that wires a spout to a bolt"
 
@@ -60,7 +61,7 @@ class Topology:
     paths: Annotated[
         list[str] | None, typer.Argument(metavar="PATHS", help="Files and directories. Default: .")
     ] = None
-    output_format: Annotated[str, formats_option(*_FORMATS)] = "text"
+    output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
     require: Annotated[
         str | None,
@@ -101,27 +102,24 @@ class Topology:
             self.output_file, (*report.files, *report.beside, *(unread.path for unread in report.unreadable))
         )
         for unread in report.unreadable:
-            where = f"{unread.path}:{unread.line}" if unread.line else unread.path
-            complain(f"{where}: {unread.reason}", prefix="")
+            complain_unread(unread)
         topologies = _selected(report.topologies, self.select or ())
         if not topologies:
             raise UsageError(f"no topology under {', '.join(paths)}; looked for: {_SOUGHT}")
         for note in report.notes:
             complain(note)
-        with destination(self.output_file) as stream:
-            text = StringIO()
-            look = "full" if self.output_format == "text" else self.output_format
+        with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
+            look = self.output_format
             context, width = context_for(stream, look), width_for(stream)
             shown = replace(report, topologies=topologies)
             _write(
-                "summary" if self.quiet and look == "full" else self.output_format,
+                "summary" if self.quiet and look == "full" else look,
                 shown,
                 text,
                 context,
                 width,
                 paths,
             )
-            stream.write(escaped_report(text.getvalue(), self.output_format))
         short = _shortfalls(topologies, self.require or settings.topology.require)
         for line in short:
             complain(line, prefix="")
@@ -196,7 +194,7 @@ def _write(
 ) -> None:
     if form == "summary":
         summary(report.topologies, stream, context, width)
-    elif form == "text":
+    elif form == "full":
         screen(report.topologies, stream, context, width)
     elif form == "json":
         document(report, stream)

@@ -28,6 +28,7 @@ from ackdoctor.cli.commands import (
 from ackdoctor.cli.output import (
     FOR_PEOPLE,
     complain,
+    complain_unread,
     context_for,
     destination,
     filter_findings,
@@ -332,9 +333,8 @@ class _Rows:
         amounts: Counter[str] = Counter()
         for fault in self.first.unreadable:
             amounts[fault.reason] += 1
-            where = f"{fault.path}:{fault.line}" if fault.line else fault.path
             if amounts[fault.reason] <= _MAX_FAULTS:
-                complain(f"{where}: {fault.reason}", prefix="")
+                complain_unread(fault)
         for reason, amount in amounts.items():
             if amount > _MAX_FAULTS:
                 complain(f"{counted(amount - _MAX_FAULTS, 'more file')}: {reason}", prefix="")

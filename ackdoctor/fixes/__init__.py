@@ -118,15 +118,15 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     DEAD_SETTING: (settings.remove_setting,),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
-    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track),
-    SPOUT_WITHOUT_REPLAY: (spouts.track,),
+    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track),
+    SPOUT_WITHOUT_REPLAY: (spouts.track, java_spouts.track),
     SPOUT_BUFFER_LEAK: (
         spouts.forget,
         spouts.call_framework,
         java_spouts.forget_on_ack,
         java_spouts.forget_on_replay,
     ),
-    ENDLESS_REPLAY: (spouts.limit,),
+    ENDLESS_REPLAY: (spouts.limit, java_spouts.limit),
     UNUSED_IGNORE: (ignores.remove,),
 }
 
@@ -205,7 +205,7 @@ def _breaks(document: Document, fix: Fix) -> bool:
     return len(faults(text, inserted)) > len(faults(document.text, ()))
 
 
-def open_document(data: bytes, language: str) -> Document | None:
+def open_document(data: bytes, language: str, *, on_missing_path: str = "") -> Document | None:
     """Return a file as a document, "text" without a tree; None for one that does not decode exactly."""
     encoding_of, tree = _reader(language)
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
@@ -216,7 +216,11 @@ def open_document(data: bytes, language: str) -> Document | None:
         exact = text.encode(encoding) == body
     except ValueError:
         return None
-    return Document(text, encoding, mark, tree(text), java=language == "java") if exact else None
+    if not exact:
+        return None
+    return Document(
+        text, encoding, mark, tree(text), java=language == "java", on_missing_path=on_missing_path
+    )
 
 
 def _reader(language: str) -> tuple[Callable[[bytes], str], Callable[[str], Node | None]]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.handlers import SCOPES
 from ackdoctor.fixes.statements import (
     append,
     completion,
@@ -15,7 +16,6 @@ from ackdoctor.fixes.statements import (
 from ackdoctor.model.finding import Edit, Finding, Fix
 
 _COMPLETED = ("acked", "failed")  # the stage of a step
-_SCOPES = ("function", "lambda", "class")
 
 
 def leave_to_framework(finding: Finding, document: Document) -> Fix | None:
@@ -52,13 +52,13 @@ def complete_once(finding: Finding, document: Document) -> Fix | None:
         return None
     tup, again = completion(first, "ack", "fail"), completion(second, "ack", "fail")
     start, end = statement_of(first), statement_of(second)
-    scope = first.nearest(*_SCOPES)
+    scope = first.nearest(*SCOPES)
     if tup is None or again is None or start is None or end is None or tup.name != again.name:
         return None
     if (
         scope is None
         or scope.kind != "function"
-        or second.nearest(*_SCOPES) is not scope
+        or second.nearest(*SCOPES) is not scope
         or is_bound(scope, tup.name)
     ):
         return None
@@ -114,7 +114,7 @@ def call_name(statement: Node) -> str:
 
 def _returns_value(document: Document, scope: Node) -> bool:
     """Whether a function returns anything but None: a bare `return` would change its result."""
-    returns = (node for node in scope.walk() if node.kind == "return" and node.nearest(*_SCOPES) is scope)
+    returns = (node for node in scope.walk() if node.kind == "return" and node.nearest(*SCOPES) is scope)
     return any(document.source(each).rstrip("; ") != "return" for each in returns)
 
 
@@ -148,7 +148,7 @@ def complete_element(finding: Finding, document: Document) -> Fix | None:
     tup = completion(call, "ack", "fail") if call is not None else None
     if call is None or tup is None or document.java:
         return None
-    loop, function = call.nearest("loop", *_SCOPES), call.nearest(*_SCOPES)
+    loop, function = call.nearest("loop", *SCOPES), call.nearest(*SCOPES)
     if loop is None or loop.kind != "loop" or function is None or function.kind != "function":
         return None
     parts = [each for each in loop.children if each.kind != "block"]
@@ -174,7 +174,7 @@ def fail_or_ack(finding: Finding, document: Document) -> Fix | None:
     if second is None or first is None or start is None or document.java:
         return None
     names = [tup.name for tup in (completion(first, "ack"), completion(second, "fail")) if tup is not None]
-    choice = second.nearest("if", *_SCOPES)
+    choice = second.nearest("if", *SCOPES)
     if len(names) != 2 or names[0] != names[1] or choice is None or choice.kind != "if":  # noqa: PLR2004
         return None
     blocks = [each for each in choice.children if each.kind == "block"]
@@ -217,7 +217,7 @@ def move_behind_loop(finding: Finding, document: Document) -> Fix | None:
         return None
     tup, block = _moved_out(document, call), statement.parent
     loop = block.parent if block is not None else None
-    scope = call.nearest(*_SCOPES)
+    scope = call.nearest(*SCOPES)
     if (
         tup is None
         or block is None
@@ -227,7 +227,7 @@ def move_behind_loop(finding: Finding, document: Document) -> Fix | None:
         or scope is None
     ):
         return None
-    if loop.nearest("loop", *_SCOPES) is not scope or is_bound(scope, tup.name):
+    if loop.nearest("loop", *SCOPES) is not scope or is_bound(scope, tup.name):
         return None  # an outer loop would repeat it
     leaves = any(node.kind in ("return", "raise", "break", "continue") for node in loop.walk())
     removed = removal(document, statement) if len(block.children) > 1 else None

@@ -65,14 +65,27 @@ class Node:
 
 
 class Document:
-    """One file; `root` is the root of its tree, or None if this Python cannot parse it."""
+    """One file; `root` is the root of its tree, or None if this Python cannot parse it.
 
-    def __init__(self, text: str, encoding: str, mark: bytes, root: Node | None, *, java: bool) -> None:
+    `on_missing_path` is what the settings want on a path that leaves a tuple open: "ack", "fail", or "" to decide by the code.
+    """
+
+    def __init__(
+        self,
+        text: str,
+        encoding: str,
+        mark: bytes,
+        root: Node | None,
+        *,
+        java: bool,
+        on_missing_path: str = "",
+    ) -> None:
         self.text = text
         self.encoding = encoding
         self.mark = mark
         self.root = root
         self.java = java
+        self.on_missing_path = on_missing_path
         self._starts = line_starts(text)
         found = _LINE_END.search(text)
         self.newline = found[0] if found else "\n"
@@ -126,6 +139,12 @@ class Document:
             if node.start == start and node.end in ends and node.kind in kinds
         )
         return max(hits, key=lambda node: sum(1 for _ in node.around()), default=None)
+
+    def holding(self, span: Span, *kinds: str) -> list[Node]:
+        """Return the nodes of these kinds that hold the start of a span, the outermost first."""
+        at = self.offset(*span[:2])
+        nodes = self.root.walk() if self.root is not None else ()
+        return [node for node in nodes if node.kind in kinds and node.start <= at < node.end]
 
     # ---- edits ----
 

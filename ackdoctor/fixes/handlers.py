@@ -9,6 +9,8 @@ from ackdoctor.model.finding import Finding
 
 __all__ = [
     "SCOPES",
+    "calls_before",
+    "caught_at",
     "completing",
     "handler_of",
     "has_two_values",
@@ -33,6 +35,15 @@ def handler_of(node: Node, finding: Finding) -> Node | None:
         if each.kind == "class" and each.name:
             return None
     return None
+
+
+def caught_at(finding: Finding, document: Document) -> Node | None:
+    """Return the exception handler on whose first line a finding is."""
+    at = document.offset(*finding.site.span[:2])
+    handlers = document.holding(finding.site.span, "handler")
+    return next(
+        (each for each in handlers if document.line_start(each.start) == document.line_start(at)), None
+    )
 
 
 def input_of(document: Document, handler: Node, finding: Finding) -> str:
@@ -61,20 +72,18 @@ def has_two_values(document: Document, handler: Node, name: str) -> bool:
 
 def keeps_work(node: Node) -> bool:
     """Whether a statement before a node, in the blocks around it, puts something into a collection: its work is not done."""
+    return any(call.name in _STORES for call in calls_before(node))
+
+
+def calls_before(node: Node) -> Iterator[Node]:
+    """Yield the calls in the statements before a node, in the blocks around it up to its function."""
     for each in (node, *node.around()):
         if each.kind in SCOPES:
-            return False
+            return
         block = each.parent
-        before = (
-            block.children[: block.children.index(each)]
-            if block is not None and block.kind == "block"
-            else ()
-        )
-        if any(
-            call.kind == "call" and call.name in _STORES for statement in before for call in statement.walk()
-        ):
-            return True
-    return False
+        if block is not None and block.kind == "block":
+            before = block.children[: block.children.index(each)]
+            yield from (call for statement in before for call in statement.walk() if call.kind == "call")
 
 
 def is_local(function: Node, name: str) -> bool:

@@ -5,10 +5,11 @@ Whether a path should ack or fail is the author's decision, so these fixes are u
 
 import re
 
+from ackdoctor.fixes.decisions import is_dropped_on_purpose, is_undecided, verb_at
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES, completing, handler_of, input_of, unit_of
+from ackdoctor.fixes.handlers import SCOPES, caught_at, completing, handler_of, input_of, unit_of
 from ackdoctor.fixes.java_imports import import_edits
-from ackdoctor.fixes.lost_work import is_buffered, is_dropped_on_purpose, is_undecided
+from ackdoctor.fixes.lost_work import is_buffered
 from ackdoctor.fixes.moves import last_in_try
 from ackdoctor.fixes.statements import completion, insert_after, insert_before, removal, statement_of
 from ackdoctor.model.finding import Edit, Finding, Fix
@@ -22,24 +23,23 @@ _FAILED = {  # what fails the tuple of a basic bolt, by the imports of a framewo
 
 
 def fail_in_catch(finding: Finding, document: Document) -> Fix | None:
-    """Fail the tuple at the end of the `catch` that leaves it open."""
+    """Fail the tuple at the end of the `catch` that leaves it open; ack it if only decoding it failed."""
     if not document.java or finding.case != "one path":
         return None
     left = document.node_at(finding.site.span, "return")
-    catch = left.nearest("handler", *SCOPES) if left is not None else _catch_at(finding, document)
+    catch = left.nearest("handler", *SCOPES) if left is not None else caught_at(finding, document)
     if catch is None or catch.kind != "handler":
         return None
-    fail = _completing(catch, finding, document, "fail")
-    block = _block_of(catch)
-    if fail is None or block is None:
+    code, block = _completing(catch, left or catch, finding, document), _block_of(catch)
+    if not code or block is None:
         return None
-    edits = insert_before(document, left, fail) if left is not None else append(document, catch, block, fail)
-    return Fix(title=f"`{fail.rstrip(';')}` in the `catch`", safe=False, edits=edits) if edits else None
+    edits = insert_before(document, left, code) if left is not None else append(document, catch, block, code)
+    return Fix(title=f"`{code.rstrip(';')}` in the `catch`", safe=False, edits=edits) if edits else None
 
 
 def fail_and_ack_last(finding: Finding, document: Document) -> Fix | None:
     """Fail the tuple in the `catch`, and move the ack to the end of the `try`: what follows it may raise."""
-    failing, catch = fail_in_catch(finding, document), _catch_at(finding, document)
+    failing, catch = fail_in_catch(finding, document), caught_at(finding, document)
     whole = catch.parent if catch is not None else None
     body = _block_of(whole) if whole is not None else None
     if failing is None or whole is None or body is None:
@@ -103,74 +103,58 @@ def _only_completes(document: Document, handler: Node, call: Node) -> bool:
 
 
 def complete_branch(finding: Finding, document: Document) -> Fix | None:
-    """Fail the tuple in the branch that completes nothing, where the other one acks it."""
-    if not document.java or finding.case != "one path" or document.root is None:
+    """Ack the tuple in the branch that completes nothing, where the other one acks it, or fail it if the result of its work decides."""
+    if not document.java or finding.case != "one path":
         return None
     at = document.offset(*finding.site.span[:2])
-    branch = next(
-        (node for node in document.root.walk() if node.kind == "if" and node.start <= at < node.end), None
+    around = document.holding(finding.site.span, "if")
+    at_head = (
+        each for each in around if each.start == at or each.children[0].start <= at <= each.children[0].end
     )
-    while branch is not None and not (
-        branch.children[0].start <= at <= branch.children[0].end or branch.start == at
-    ):
-        branch = next(
-            (
-                node
-                for node in branch.walk()
-                if node is not branch and node.kind == "if" and node.start <= at < node.end
-            ),
-            None,
-        )
+    branch = next(at_head, None)
     if branch is None or len(branch.children) not in (2, 3):
         return None
     handler = handler_of(branch, finding)
     if handler is None or is_buffered(document, handler, branch.end):
         return None
-    fail = _completing(branch, finding, document, "fail")
     taken, other = branch.children[1], branch.children[2] if len(branch.children) == 3 else None  # noqa: PLR2004
-    if fail is None or taken.kind != "block":
+    if taken.kind != "block":
         return None
     completes = [
         any(call.name in ("ack", "fail") for call in each.walk()) if each else False
         for each in (taken, other)
     ]
-    if completes == [True, False]:
-        if other is None:
-            edits = _else(document, branch, fail)
-        else:
-            edits = append(document, other, other, fail) if other.kind == "block" else None
-    elif completes == [False, True]:
-        edits = append(document, taken, taken, fail)
-    else:
+    if completes[0] == completes[1]:
         return None
-    return Fix(title=f"`{fail.rstrip(';')}` in the other branch", safe=False, edits=edits) if edits else None
+    open_branch = taken if completes[1] else other
+    code = _completing(branch, open_branch or branch, finding, document)
+    if not code:
+        return None
+    if open_branch is None:
+        edits = _else(document, branch, code)
+    else:
+        edits = append(document, open_branch, open_branch, code) if open_branch.kind == "block" else None
+    return Fix(title=f"`{code.rstrip(';')}` in the other branch", safe=False, edits=edits) if edits else None
 
 
 def ack_at_the_end(finding: Finding, document: Document) -> Fix | None:
     """Ack the tuple wherever a handler without any ack or fail ends."""
-    if not document.java or finding.case != "no path" or document.root is None:
+    if not document.java or finding.case != "no path":
         return None
-    at = document.offset(*finding.site.span[:2])
-    handler = next(
-        (
-            n
-            for n in document.root.walk()
-            if n.kind == "function" and n.start <= at < n.end and n.name == finding.handler
-        ),
-        None,
-    )
-    ack = _completing(handler, finding, document, "ack") if handler is not None else None
+    functions = document.holding(finding.site.span, "function")
+    handler = next((each for each in functions if each.name == finding.handler), None)
+    name = input_of(document, handler, finding) if handler is not None else ""
+    ack = completing(document, handler, name, "ack") if handler is not None and name else None
     block = handler.children[-1] if handler is not None else None
     if handler is None or ack is None or block is None or block.kind != "block":
         return None
-    name = input_of(document, handler, finding)
     if is_buffered(document, handler, handler.end) or is_undecided(handler, document, name):
         return None
     edits: list[Edit] = []
     for left in handler.walk():
         if left.kind == "return" and left.nearest(*SCOPES) is handler:
-            dropped = is_dropped_on_purpose(left, handler, document, name)
-            before = insert_before(document, left, ack if dropped else ack.replace(".ack(", ".fail(", 1))
+            verb = verb_at(left, handler, document, name)
+            before = insert_before(document, left, ack.replace(".ack(", f".{verb}(", 1)) if verb else None
             if document.source(left).rstrip("; ") != "return" or before is None:
                 return None
             edits += before
@@ -181,7 +165,7 @@ def ack_at_the_end(finding: Finding, document: Document) -> Fix | None:
 
 def ack_behind_finally(finding: Finding, document: Document) -> Fix | None:
     """Fail the tuple in the `catch` and return; ack it behind the `try` instead of in the `finally`."""
-    catch = _catch_at(finding, document) if document.java and finding.case == "message" else None
+    catch = caught_at(finding, document) if document.java and finding.case == "message" else None
     whole = catch.parent if catch is not None else None
     last = (
         next((node for node in whole.children if node.kind == "finally"), None) if whole is not None else None
@@ -232,7 +216,7 @@ def ack_behind_finally(finding: Finding, document: Document) -> Fix | None:
 
 def throw_failed(finding: Finding, document: Document) -> Fix | None:
     """Throw the exception by which a basic bolt fails its tuple."""
-    catch = _catch_at(finding, document) if document.java and finding.case == "message" else None
+    catch = caught_at(finding, document) if document.java and finding.case == "message" else None
     handler = handler_of(catch, finding) if catch is not None else None
     block = _block_of(catch) if catch is not None else None
     if catch is None or handler is None or block is None or "BasicOutputCollector" not in document.text:
@@ -256,23 +240,12 @@ def throw_failed(finding: Finding, document: Document) -> Fix | None:
 # ---- places ----
 
 
-def _catch_at(finding: Finding, document: Document) -> Node | None:
-    """Return the `catch` whose first line a finding names."""
-    at = document.offset(*finding.site.span[:2])
-    for node in document.root.walk() if document.root is not None else ():
-        if (
-            node.kind == "handler"
-            and node.start <= at < node.end
-            and document.line_start(at) == document.line_start(node.start)
-        ):
-            return node
-    return None
-
-
-def _completing(node: Node, finding: Finding, document: Document, verb: str) -> str | None:
+def _completing(node: Node, place: Node, finding: Finding, document: Document) -> str | None:
+    """Return the statement that completes the input on a path to a place; None if neither verb is certain."""
     handler = handler_of(node, finding)
     name = input_of(document, handler, finding) if handler is not None else ""
-    return completing(document, handler, name, verb) if handler is not None and name else None
+    verb = verb_at(place, handler, document, name) if handler is not None and name else ""
+    return completing(document, handler, name, verb) if handler is not None and verb else None
 
 
 def _block_of(node: Node) -> Node | None:

@@ -13,12 +13,9 @@ _UTILITIES = (
 
 def skip_ticks(finding: Finding, document: Document) -> Fix | None:
     """Return from a handler of data at once if the tuple is a tick."""
-    if not document.java or finding.case != "data" or document.root is None:
+    if not document.java or finding.case != "data":
         return None
-    at = document.offset(*finding.site.span[:2])
-    functions = (
-        node for node in document.root.walk() if node.kind == "function" and node.start <= at < node.end
-    )
+    functions = document.holding(finding.site.span, "function")
     handler = next((node for node in functions if node.name == finding.handler), None)
     utility = next((name for line, name in _UTILITIES if line in document.text), None)
     added = import_edits(document, utility) if utility else None

@@ -3,22 +3,21 @@
 Whether such a path should ack or fail is the author's decision, so these fixes are unsafe.
 """
 
+from ackdoctor.fixes.decisions import verb_at
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import keeps_work
-from ackdoctor.fixes.lost_work import is_buffered, is_dropped_on_purpose
+from ackdoctor.fixes.handlers import SCOPES, caught_at, keeps_work
+from ackdoctor.fixes.lost_work import is_buffered
 from ackdoctor.fixes.statements import append, completion, insert_before, is_bound, statement_of
 from ackdoctor.model.finding import Finding, Fix
 
-_SCOPES = ("function", "lambda", "class")
-
 
 def complete_path(finding: Finding, document: Document) -> Fix | None:
-    """Ack the tuple before the `return` that leaves it open; fail it if the input alone does not decide to leave."""
+    """Ack the tuple before the `return` that leaves it open, or fail it if the result of its work decides to leave."""
     left = document.node_at(finding.site.span, "return")
     if left is None or document.source(left).rstrip("; ") != "return" or finding.case != "one path":
         return None
     ack = _ack_of(left, finding) if not keeps_work(left) else None
-    code = _finishing(document, left, ack) if ack is not None else None
+    code = _finishing(document, left, ack) if ack is not None else ""
     edits = insert_before(document, left, code) if code else None
     if not code or not edits:
         return None
@@ -26,26 +25,19 @@ def complete_path(finding: Finding, document: Document) -> Fix | None:
     return Fix(title=title, safe=False, edits=edits)
 
 
-def _finishing(document: Document, left: Node, ack: Node) -> str | None:
-    """Return what completes the tuple before a `return`: a `fail` unless the input alone decides to leave."""
+def _finishing(document: Document, left: Node, ack: Node) -> str:
+    """Return what completes the tuple before a `return`; "" if neither verb is certain."""
     code, handler = document.source(ack), left.nearest("function")
-    if handler is None or (document.java and is_buffered(document, handler, left.start)):
-        return None
     tup = completion(ack.children[0], "ack")
-    if tup is not None and is_dropped_on_purpose(left, handler, document, tup.name):
-        return code
-    return code.replace(".ack(", ".fail(", 1)
+    if handler is None or tup is None or (document.java and is_buffered(document, handler, left.start)):
+        return ""
+    verb = verb_at(left, handler, document, tup.name)
+    return code.replace(".ack(", f".{verb}(", 1) if verb else ""
 
 
 def fail_in_handler(finding: Finding, document: Document) -> Fix | None:
     """Fail the tuple at the end of the exception handler, and return."""
-    if finding.case != "message" or document.root is None:
-        return None
-    at = document.offset(*finding.site.span[:2])
-    handlers = (node for node in document.root.walk() if node.kind == "handler")
-    handler = next(
-        (node for node in handlers if node.start <= at < node.end and _starts(document, node, at)), None
-    )
+    handler = caught_at(finding, document) if finding.case == "message" else None
     ack = _ack_of(handler, finding) if handler is not None else None
     if (
         handler is None
@@ -68,21 +60,16 @@ def fail_in_handler(finding: Finding, document: Document) -> Fix | None:
     return Fix(title=f"`{fail.rstrip(';')}` and return", safe=False, edits=edits) if edits else None
 
 
-def _starts(document: Document, handler: Node, at: int) -> bool:
-    """Whether a place is on the first line of a handler."""
-    return document.line_start(at) == document.line_start(handler.start)
-
-
 def _ack_of(node: Node, finding: Finding) -> Node | None:
     """Return an ack of the handler's own input, as it is written elsewhere in the handler."""
-    function = node.nearest(*_SCOPES)
+    function = node.nearest(*SCOPES)
     if function is None or function.kind != "function" or function.name != finding.handler:
         return None
     inputs = {each.name for part in function.children for each in part.walk() if each.kind == "parameter"}
     for call in function.walk():
         tup = completion(call, "ack") if call.kind == "call" else None
         ack = statement_of(call) if tup is not None else None
-        if ack is None or tup is None or call.nearest(*_SCOPES) is not function or tup.name not in inputs:
+        if ack is None or tup is None or call.nearest(*SCOPES) is not function or tup.name not in inputs:
             continue
         if not is_bound(function, tup.name) and f"`{tup.name}`" in finding.message:
             return ack

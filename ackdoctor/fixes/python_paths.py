@@ -1,16 +1,16 @@
 """ACK101, ACK102, ACK105 and ACK109 in Python: complete the tuple where a path leaves it open.
 
-A path that only an `except` ends fails the tuple, every other one acks it.  Which of the two is right is the author's decision.
-A tick is acked in any case.
+`decisions` says whether a path acks or fails the tuple.  A tick is acked in any case.
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain
 
 from ackdoctor.dialects import known
+from ackdoctor.fixes.decisions import is_dead, is_undecided, verb_at
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
-from ackdoctor.fixes.lost_work import is_dropped_on_purpose
+from ackdoctor.fixes.handlers import SCOPES, calls_before, parameters
 from ackdoctor.fixes.statements import (
     append,
     completion,
@@ -18,7 +18,6 @@ from ackdoctor.fixes.statements import (
     insert_before,
     is_bound,
     only_argument,
-    parameters,
     removal,
     statement_of,
 )
@@ -47,6 +46,8 @@ def ack_everywhere(finding: Finding, document: Document) -> Fix | None:
     ]
     if not handler.start <= at < _body(handler).start or own:
         return None  # the calls that are there complete nothing: another one would hide why
+    if finding.code == MISSING_ACK and is_undecided(handler, document, statement.tuple):
+        return None
     edits = _at_exits(document, handler, statement)
     return _fix(finding, "Ack {} where the handler returns", edits)
 
@@ -75,13 +76,13 @@ def complete_exit(finding: Finding, document: Document) -> Fix | None:
     if handler is None or left is None or finding.case not in _PATHS or left.nearest(*SCOPES) is not handler:
         return None
     statement = _Statement(document, finding, handler)
-    verb = "fail" if left.nearest("handler", *SCOPES) is not handler else statement.verb_at(left)
+    verb = statement.verb_at(left)
     edits = statement.before(left, verb) if _is_plain_exit(document, left) else None
     return _fix(finding, f"{verb.capitalize()} {{}} on this path", edits)
 
 
 def complete_handler(finding: Finding, document: Document) -> Fix | None:
-    """Fail the tuple at the end of the `except` that the path goes through."""
+    """Fail the tuple at the end of the `except` that the path goes through; ack it if only decoding it failed."""
     handler, node = _handler(finding, document), _branching(finding, document)
     if (
         handler is None
@@ -92,19 +93,20 @@ def complete_handler(finding: Finding, document: Document) -> Fix | None:
         return None
     statement = _Statement(document, finding, handler)
     more = any(each for each in _afterwards(node, handler))
-    edits = statement.at_end(_body(node), "fail", leave=more)
-    return _fix(finding, "Fail {} in this handler", edits)
+    verb = statement.verb_at(node)
+    edits = statement.at_end(_body(node), verb, leave=more)
+    return _fix(finding, f"{verb.capitalize()} {{}} in this handler", edits)
 
 
 def complete_branch(finding: Finding, document: Document) -> Fix | None:
-    """Ack the tuple in the branch that the path takes; fail it if the input alone does not decide about the branch."""
+    """Ack the tuple in the branch that the path takes, or fail it if the result of its work decides about the branch."""
     handler, node = _handler(finding, document), _branching(finding, document)
     if handler is None or node is None or node.kind != "if":
         return None
     statement = _Statement(document, finding, handler)
     blocks = [each for each in node.children if each.kind == "block"]
     taken = next((block for block in blocks if _passes(finding, document, block)), None)
-    verb = statement.verb_at(blocks[0].children[0])
+    verb = statement.verb_at(taken.children[0] if taken is not None else node)
     if taken is not None:
         edits = statement.at_end(taken, verb)
     elif len(blocks) == 1 and falls_through(document, blocks[0]):
@@ -117,13 +119,14 @@ def complete_branch(finding: Finding, document: Document) -> Fix | None:
 def complete_end(finding: Finding, document: Document) -> Fix | None:
     """Ack the tuple at the end of the handler."""
     handler, node = _handler(finding, document), _branching(finding, document)
-    if handler is None or node is None:
+    if handler is None or node is None or node.kind not in ("if", "loop"):
         return None
     statement = _Statement(document, finding, handler)
-    if node.kind == "if" and statement.verb_at(_body(node).children[0]) == "fail":
+    verb = statement.verb_at(node)
+    if verb == "fail" and not document.on_missing_path:
         return None
-    edits = statement.at_end(_body(handler), "ack")
-    return _fix(finding, "Ack {} at the end of the handler", edits)
+    edits = statement.at_end(_body(handler), verb)
+    return _fix(finding, f"{verb.capitalize()} {{}} at the end of the handler", edits)
 
 
 def leave_tick(finding: Finding, document: Document) -> Fix | None:
@@ -156,15 +159,18 @@ def complete_by_hand(finding: Finding, document: Document) -> Fix | None:
 def fail_by_hand(finding: Finding, document: Document) -> Fix | None:
     """Turn the framework's ack off, fail in the exception handler, and ack on the other paths."""
     handler = _handler(finding, document)
-    at = document.offset(*finding.site.span[:2])
-    caught = _innermost(handler, at, "handler") if handler is not None else None
-    if handler is None or caught is None or finding.case != "message":
+    caught = document.holding(finding.site.span, "handler")
+    if handler is None or not caught or finding.case != "message":
         return None
-    if caught.nearest("loop", *SCOPES) is not handler:
+    if caught[-1].nearest("loop", *SCOPES) is not handler:
         return None
-    statement = _Statement(document, finding, handler)
-    failed = statement.at_end(_body(caught), "fail", leave=True)
-    return _by_hand(finding, document, handler, failed, _body(caught)) if failed else None
+    body = _body(caught[-1])
+    statement, last = _Statement(document, finding, handler), body.children[-1]
+    if last.kind == "return":
+        failed = statement.before(last, "fail") if _is_plain_exit(document, last) else None
+    else:
+        failed = statement.at_end(body, "fail", leave=True)
+    return _by_hand(finding, document, handler, failed, body) if failed else None
 
 
 def _by_hand(
@@ -255,13 +261,12 @@ class _Statement:
             self._object = ""
 
     def verb_at(self, node: Node) -> str:
-        """Return `ack` if the input alone decides that control reaches a node, and `fail` otherwise."""
-        dropped = is_dropped_on_purpose(node, self._handler, self._document, self.tuple)
-        return "ack" if dropped or not self._guards else "fail"
+        """Return the verb for a path to a node, "" if neither is certain; what the framework acks anyway, and a tick, is acked."""
+        return verb_at(node, self._handler, self._document, self.tuple) if self._guards else "ack"
 
     def _lines(self, verb: str, indent: str | None, *, leave: bool = False) -> list[str]:
         """Return the lines of code; none if the code cannot be written here."""
-        if not self._object:
+        if not self._object or not verb:
             return []
         name = "each" if self._batch else self.tuple
         code = f"{self._object}.{verb}({name})"
@@ -313,25 +318,14 @@ class _Statement:
 
 def _keeps_work(node: Node, *, behind: bool = False) -> bool:
     """Whether code before a statement, or in it (`behind`), puts something into a collection that outlives the handler."""
-    if behind and any(_is_store(each) for each in node.walk()):
-        return True
-    for each in (node, *node.around()):
-        if each.kind in SCOPES:
-            return False
-        block = each.parent
-        if block is not None and block.kind == "block":
-            before = block.children[: block.children.index(each)]
-            if any(_is_store(call) for statement in before for call in statement.walk()):
-                return True
-    return False
+    inside = (each for each in node.walk() if behind and each.kind == "call")
+    return any(_is_store(call) for call in chain(inside, calls_before(node)))
 
 
 def _is_store(call: Node) -> bool:
     """Whether a call stores something, and not in a local."""
-    owner = call.children[0] if call.kind == "call" and call.name in _STORES and call.children else None
-    return (
-        owner is not None and owner.kind == "receiver" and [each.kind for each in owner.children] != ["name"]
-    )
+    owner = call.children[0]  # a call in Python always has one
+    return call.name in _STORES and [each.kind for each in owner.children] != ["name"]
 
 
 def _completing_object(document: Document, finding: Finding, handler: Node) -> str:
@@ -363,29 +357,18 @@ def _completing_object(document: Document, finding: Finding, handler: Node) -> s
 
 def _handler(finding: Finding, document: Document) -> Node | None:
     """Return the handler of the finding, if its place is in it."""
-    if document.root is None or document.java:
-        return None
-    found = _innermost(document.root, document.offset(*finding.site.span[:2]), "function")
-    if found is None or found.name != finding.handler or found.nearest(*SCOPES, "block") is None:
-        return None
-    return found
-
-
-def _innermost(root: Node, at: int, *kinds: str) -> Node | None:
-    found = [node for node in root.walk() if node.kind in kinds and node.start <= at < node.end]
-    return found[-1] if found else None
+    found = document.holding(finding.site.span, "function") if not document.java else []
+    return found[-1] if found and found[-1].name == finding.handler else None
 
 
 def _branching(finding: Finding, document: Document) -> Node | None:
     """Return the statement whose header holds the place of a finding about one path."""
-    if document.root is None or document.java or finding.case not in _PATHS:
+    if document.java or finding.case not in _PATHS:
         return None
     at = document.offset(*finding.site.span[:2])
-    inside = [node for node in document.root.walk() if node.start <= at < node.end]
-    heads = [node for node in inside if node.kind in ("if", "loop", "handler", "try", "other")]
-    heads = [node for node in heads if any(child.kind == "block" for child in node.children)]
-    found = heads[-1] if heads else None
-    return found if found is not None and at < _body(found).start else None
+    inside = document.holding(finding.site.span, "if", "loop", "handler", "try", "other")
+    heads = [node for node in inside if any(child.kind == "block" for child in node.children)]
+    return heads[-1] if heads and at < _body(heads[-1]).start else None
 
 
 def _body(node: Node) -> Node:
@@ -419,11 +402,13 @@ def _at_exits(
 ) -> tuple[Edit, ...] | None:
     """Complete the tuple before each `return` of a handler, and ack it at its end.
 
-    Not behind a completion, and not in the block `done`.
+    Not behind a completion, and not at the end of the block `done`.
     """
     edits: list[Edit] = []
     for each in handler.walk():
         if each.kind != "return" or each.nearest(*SCOPES) is not handler or _is_completed(each):
+            continue
+        if is_dead(each, document) or (done is not None and each is done.children[-1]):
             continue
         before = statement.before(each, statement.verb_at(each)) if _is_plain_exit(document, each) else None
         if before is None or (done is not None and done in each.around()):

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ackdoctor.dialects import known
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
-from ackdoctor.fixes.statements import insert_before, is_bound, parameters, statement_of
+from ackdoctor.fixes.handlers import SCOPES, parameters
+from ackdoctor.fixes.statements import insert_before, is_bound, joined, statement_of
 from ackdoctor.libraries.vocabulary import LOGGING
 from ackdoctor.model.dialect import Dialect, Entry, EntryKind, Kind, Role, Verb, VerbKind
 from ackdoctor.model.finding import Edit, Finding, Fix
@@ -119,6 +119,7 @@ def track(finding: Finding, document: Document) -> Fix | None:
         or values is None
         or _does_something(spout, EntryKind.FAILED)
         or _may_change(call, values)
+        or _may_never_end(spout, call)
     ):
         return None
     pending, counter, name = spout.free(*_FIELDS), spout.free(*_COUNTERS), spout.free(*_VALUES)
@@ -238,6 +239,9 @@ def limit(finding: Finding, document: Document) -> Fix | None:
     tries = spout.free(*_LIMITS)
     if failed is None or acked is None or not tries or not _is_inside(document, finding, failed):
         return None
+    names = parameters(failed)
+    if not _keeps_id(document, failed, names[-1] if names else "", spout.emit.message_id or ""):
+        return None
     tries = f"{spout.own}.{tries}"
     parts = (
         _initialise(spout, (f"{tries} = {{}}",)),
@@ -254,6 +258,22 @@ def limit(finding: Finding, document: Document) -> Fix | None:
         ),
     )
     return _fix(f"Give a record up after {_TRIES} replays", parts)
+
+
+def _keeps_id(document: Document, failed: Node, name: str, keyword: str) -> bool:
+    """Whether `fail` emits under the id that it gets, or puts this id back: a record with a new id is not counted."""
+    emits = [
+        {each.name: document.source(each.children[0]) for each in _arguments(call)}
+        for call in failed.walk()
+        if call.kind == "call" and call.name == "emit"
+    ]
+    back = any(
+        call.name in ("append", "appendleft", "put", "add", "insert") and document.source(each) == name
+        for call in failed.walk()
+        if call.kind == "call"
+        for each in _arguments(call)
+    )
+    return all(given.get(keyword) == name for given in emits) and (bool(emits) or back)
 
 
 # ---- parts ----
@@ -335,6 +355,15 @@ def _send(
     return (*before, *edits) if before else None
 
 
+def _may_never_end(spout: _Spout, call: Node) -> bool:
+    """Whether an emit is in a loop that may not end: no ack would come, and every record would be kept."""
+    for loop in (each for each in call.around() if each.kind == "loop"):
+        head = spout.document.text[loop.start : _block(loop).start]
+        if re.match(rf"while\s+(?:True|1)\b|for\b.*\bin\s+{spout.own}\.\w+\s*:", head):
+            return True
+    return False
+
+
 def _may_change(call: Node, values: Node) -> bool:
     """Whether what an emit sends may change before it is sent again: a field, or a local that other code uses as well."""
     if values.kind != "name":
@@ -390,10 +419,9 @@ def _is_idle(document: Document, statement: Node) -> bool:
 
 def _spout(finding: Finding, document: Document) -> _Spout | None:
     """Return the class around the place of a finding; None if it inherits the code, or others inherit it (`details`)."""
-    if document.java or document.root is None or finding.home or finding.heritage or finding.details:
+    if document.java or finding.home or finding.heritage or finding.details:
         return None
-    at = document.offset(*finding.site.span[:2])
-    classes = [each for each in document.root.walk() if each.kind == "class" and each.start <= at < each.end]
+    classes = document.holding(finding.site.span, "class")
     if not classes or classes[-1].name != finding.component.rpartition(".")[2]:
         return None
     dialect = next((each for each in known() if each.name == finding.dialect), None)
@@ -447,13 +475,4 @@ def _fix(title: str, parts: tuple[tuple[Edit, ...] | None, ...], *, safe: bool =
     edits = [edit for part in parts if part for edit in part]
     if not all(parts):
         return None
-    return Fix(title=title, safe=safe, edits=_joined(edits))
-
-
-def _joined(edits: list[Edit]) -> tuple[Edit, ...]:
-    """Make one edit of those that insert at the same place, in their order."""
-    found: dict[tuple[object, ...], Edit] = {}
-    for edit in edits:
-        old = found.get(edit.span)
-        found[edit.span] = edit if old is None else Edit(edit.span, old.text + edit.text)
-    return tuple(sorted(found.values()))
+    return Fix(title=title, safe=safe, edits=joined(edits))

@@ -1,7 +1,10 @@
 """Remove and insert whole statements."""
 
+from collections.abc import Iterable
+
 from ackdoctor.fixes.document import Document, Node
 from ackdoctor.model.finding import Edit
+from ackdoctor.model.source import Span
 
 __all__ = [
     "append",
@@ -10,8 +13,8 @@ __all__ = [
     "insert_after",
     "insert_before",
     "is_bound",
+    "joined",
     "only_argument",
-    "parameters",
     "removal",
     "statement_of",
 ]
@@ -120,10 +123,13 @@ def append(document: Document, block: Node, code: str) -> tuple[Edit, ...] | Non
     return insert_after(document, block.children[-1], code)
 
 
-def parameters(function: Node) -> list[str]:
-    """Return the names of the parameters of a Python function."""
-    groups = (each for each in function.children if each.kind == "other")
-    return [each.name for group in groups for each in group.children if each.kind == "parameter"]
+def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
+    """Make one edit of those that insert at the same place, in their order."""
+    found: dict[Span, Edit] = {}
+    for edit in edits:
+        old = found.get(edit.span)
+        found[edit.span] = edit if old is None else Edit(edit.span, old.text + edit.text)
+    return tuple(sorted(found.values()))
 
 
 def falls_through(document: Document, block: Node) -> bool:

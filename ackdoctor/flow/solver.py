@@ -18,7 +18,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import alias_field_result
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.state import Live, State
+from ackdoctor.flow.state import CAUGHT_BEFORE, Live, State
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import resolve_call
 from ackdoctor.flow.transfer.containers import CallEffect
@@ -202,7 +202,7 @@ class Solver:
                 contents=each.state.contents,
                 final=each.state.final,
                 heap=each.state.heap,
-                caught=each.state.caught,
+                caught=before.caught if each.state.caught == CAUGHT_BEFORE else each.state.caught,
             )
             after = PRODUCT.havoc(self.context, path, after, op, enter.function)
             for kind, target in path.step.edges:

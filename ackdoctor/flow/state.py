@@ -61,15 +61,24 @@ class Heap(NamedTuple):
         cells = {cell: held for cell, held in self.cells.items() if cell.local != local or not cell.place}
         return self._replace(cells=cells)
 
+    def without(self, boxes: frozenset[str]) -> "Heap":
+        """This memory without these boxes."""
+        return Heap(
+            {cell: held for cell, held in self.cells.items() if cell.local not in boxes},
+            {local: kind for local, kind in self.boxes.items() if local not in boxes},
+            self.exposed - boxes,
+        )
+
 
 NO_HEAP = Heap()
 
 
 class Live(NamedTuple):
-    """What later steps read: locals by name, and the subjects of facts."""
+    """What later steps read: locals by name, and the subjects of facts; `ended` are the boxes that none reads."""
 
     names: frozenset[str]
     subjects: frozenset[Expr]
+    ended: frozenset[str] = frozenset()
 
 
 class LoopState(NamedTuple):
@@ -91,6 +100,7 @@ class LoopState(NamedTuple):
 
 
 _EMPTY: Mapping[str, Value] = {}
+CAUGHT_BEFORE = ("", 0)  # `State.caught` in a helper, if the code around its call has entered a handler
 
 
 class State:
@@ -101,7 +111,8 @@ class State:
     `facts` are the conditions that the path has decided; `aliases` are pairs of access paths of one object;
     `final` are the conditions on final fields that other functions may test; `heap` is shared memory;
     `loops` are the enclosing loops;
-    `caught` is the handler (path, line) that it last entered; `raising` is the class of the exception in flight.
+    `caught` is the handler (path, line) that it last entered, or CAUGHT_BEFORE;
+    `raising` is the class of the exception in flight.
     """
 
     __slots__ = (

@@ -17,6 +17,7 @@ from ackdoctor.lab.component import WorkerDiedError
 
 HALTED = 11  # ShellBolt.die, ShellSpout.die: System.exit(11)
 SUICIDE = 1  # an exception that leaves an executor: Utils.mkSuicideFn, "Worker died"
+THREAD_PREFIX = "component-"  # of the names of components' threads
 
 
 class _Pipe(io.BufferedIOBase):
@@ -224,7 +225,7 @@ class Looped(Child):
             if self._thread is None:
                 context = copy_context()
                 self._thread = Thread(target=lambda: context.run(self._live), daemon=True)
-                self._thread.name = f"component-{self._thread.name}"
+                self._thread.name = f"{THREAD_PREFIX}{self._thread.name}"
                 self._thread.start()
             else:
                 self._theirs.release()

@@ -54,6 +54,18 @@ class Fate:
     open: int = 0
     untracked: int = 0
 
+    def wrong(self, *, early: bool) -> Iterator[str]:
+        """`3 messages of words lost`, for each thing that is wrong; open ones are not in a run that stopped `early`."""
+        still_open = 0 if early else self.open
+        for amount, what in ((self.lost, "lost"), (self.stuck, "stuck"), (still_open, "open at the end")):
+            if amount:
+                yield f"{counted(amount, 'message')} of {self.spout} {what}"
+
+
+def counted(amount: int, noun: str) -> str:
+    """`1 root`, `2,000 roots`."""
+    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
+
 
 class Messages:
     """All messages of a run.  After `close`, new ones are not counted."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 from ackdoctor.config import nearest
 from ackdoctor.lab.topology import ACKER
+from ackdoctor.model import UsageError
 
 ACKERS = "acker"  # how a plan names the acker tasks
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
@@ -23,7 +24,7 @@ _MAX_SECONDS = 1e6
 _MAX_COUNT = 1_000_000
 
 
-class InvalidFaultError(ValueError):
+class InvalidFaultError(UsageError):
     """A fault that cannot be read, or that names no component; the message names the option."""
 
 
@@ -89,8 +90,24 @@ class Plan:
     drops: tuple[Drop, ...] = ()
     slows: tuple[Slow, ...] = ()
 
+    @property
+    def faults(self) -> tuple[Kill | Raise | Drop | Slow, ...]:
+        """All of them."""
+        return (*self.kills, *self.raises, *self.drops, *self.slows)
+
     def __str__(self) -> str:
-        return " ".join(map(str, (*self.kills, *self.raises, *self.drops, *self.slows))) or "none"
+        return " ".join(map(str, self.faults)) or "none"
+
+    def words(self) -> list[str]:
+        """Return the options, for a command line."""
+        return [word for fault in self.faults for word in str(fault).split(" ", 1)]
+
+    def arguments(self) -> dict[str, list[str]]:
+        """Return the arguments of `plan` that make it again."""
+        found = {"kills": self.kills, "raises": self.raises, "drops": self.drops, "slows": self.slows}
+        return {
+            name: [str(each).partition(" ")[2] for each in faults] for name, faults in found.items() if faults
+        }
 
     @property
     def share(self) -> float:
@@ -100,8 +117,9 @@ class Plan:
     def check(self, spouts: Collection[str], bolts: Collection[str]) -> None:
         """Raise InvalidFaultError if the topology lacks a component, or a fault does not suit it."""
         known = [*spouts, *bolts]
-        faults: tuple[Kill | Raise | Slow, ...] = (*self.kills, *self.raises, *self.slows)
-        for fault in faults:
+        for fault in self.faults:
+            if isinstance(fault, Drop):
+                continue
             name = fault.component
             if name in known:
                 if isinstance(fault, Slow) and name in spouts:

@@ -1,7 +1,8 @@
 """Import the components of a wired topology, and build it for the simulator.
 
 The code runs in this process.  `imported` finds the modules below the topology's directories before any other, translates
-Python 2 as the linter does, and forgets the modules at the end.  A script that starts its component when it is imported
+Python 2 as the linter does, and forgets the modules at the end; a module that was imported before, as by another test, is
+set aside until then.  A script that starts its component when it is imported
 does not start it here: the lab does.
 """
 
@@ -9,7 +10,7 @@ import io
 import re
 import sys
 import traceback
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from dataclasses import dataclass
 from importlib import import_module
@@ -20,7 +21,8 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from ackdoctor.dialects import load
-from ackdoctor.frontends.python.source import translate
+from ackdoctor.lab.watched import OverdueError, alarm
+from ackdoctor.model import UsageError
 from ackdoctor.model.topology import Judged, Node
 from ackdoctor.tracer.components import belongs
 
@@ -29,7 +31,7 @@ _PRINTS_TO = re.compile(
 )  # Python 3 compiles it, and raises a TypeError
 
 
-class CannotLoadError(Exception):
+class CannotLoadError(UsageError):
     """The code of a topology cannot be imported; the message names the file and the line."""
 
 
@@ -46,6 +48,8 @@ class SourceLoader(SourceFileLoader):
                 return super().source_to_code(data, path)
         except SyntaxError:
             pass
+        from ackdoctor.frontends.python.source import translate
+
         translation = translate(bytes(data).decode(errors="replace"))
         return super().source_to_code(translation.text.encode() if translation else data, path)
 
@@ -54,7 +58,10 @@ class SourceFinder:
     """Finds the modules below some directories before any other finder; `found` are the names of those it found."""
 
     def __init__(self, roots: Sequence[Path]) -> None:
-        self._roots = roots
+        import_module(
+            "ackdoctor.frontends.python.source"
+        )  # and libcst, before a root can shadow their imports
+        self.roots = roots
         self.found: list[str] = []
 
     def find_spec(
@@ -62,13 +69,22 @@ class SourceFinder:
     ) -> ModuleSpec | None:
         """Return the spec of a file or a package with an `__init__.py`."""
         del path, target
-        for root in self._roots:
+        file = self.file_of(fullname)
+        if file is None:
+            return None
+        self.found.append(fullname)
+        return spec_from_file_location(fullname, file, loader=SourceLoader(fullname, str(file)))
+
+    def file_of(self, fullname: str) -> Path | None:
+        """Return the file of a module below the directories."""
+        if fullname.partition(".")[0] == __name__.partition(".")[0]:
+            return None  # this package, which runs
+        for root in self.roots:
             place = root.joinpath(*fullname.split("."))
             package = place / "__init__.py"
             file = package if package.is_file() else place.with_suffix(".py")
             if file.is_file():
-                self.found.append(fullname)
-                return spec_from_file_location(fullname, file, loader=SourceLoader(fullname, str(file)))
+                return file
         return None
 
 
@@ -83,42 +99,67 @@ class Stub:
 
     @classmethod
     def parse(cls, value: str) -> "Stub":
-        """Parse `shop.queue:OrderQueue=stubs:FakeQueue`; ValueError if it is none."""
+        """Parse `shop.queue:OrderQueue=stubs:FakeQueue`; UsageError if it is none."""
         old, _, new = value.partition("=")
         parts = (*old.partition(":")[::2], *new.partition(":")[::2])
         if not all(part.replace(".", "_").isidentifier() for part in parts):
-            raise ValueError(f"{value!r} is not MODULE:NAME=MODULE:CLASS")
+            raise UsageError(f"--stub: {value!r} is not MODULE:NAME=MODULE:CLASS")
         return cls(*parts)
 
 
 @contextmanager
-def imported(judged: Judged, project: Path, stubs: Sequence[Stub] = ()) -> Iterator[Mapping[str, type]]:
+def imported(
+    judged: Judged, project: Path, stubs: Sequence[Stub] = (), limit: float = 60
+) -> Iterator[Mapping[str, type]]:
     """Import the components; yield their classes by component id, and remove their modules afterwards.
 
-    `project` is the directory that the paths of the topology start from.  CannotLoadError if a class cannot be imported.
+    `project` is the directory that the paths of the topology start from.  CannotLoadError if a class cannot be imported
+    within `limit` seconds.
     """
-    roots = _roots(judged, project)
-    finder = SourceFinder(roots)
-    before = set(sys.modules)
+    finder = SourceFinder(_roots(judged, project))
     replaced: list[tuple[ModuleType, str, Any]] = []
+    with _found_by(finder, {name for stub in stubs for name in _and_parents(stub.module)}):
+        try:
+            with ExitStack() as scripts, redirect_stdout(io.StringIO()), alarm(limit):
+                _hold_scripts(judged, scripts)
+                for stub in stubs:
+                    replaced += _install(stub)
+                classes = {node.id: _class_of(node, judged, project) for node in judged.topology.nodes}
+        except OverdueError as error:
+            place = blamed_line(error, project) or judged.topology.place
+            raise CannotLoadError(f"{place}: the import does not end within {limit:g} s") from None
+        else:
+            yield classes
+        finally:
+            for module, name, old in reversed(replaced):
+                setattr(module, name, old) if old is not None else delattr(module, name)
+
+
+@contextmanager
+def _found_by(finder: SourceFinder, made: Collection[str]) -> Iterator[None]:
+    """Let the finder find modules before any other, also those imported before; `made` are those of stubs."""
+    roots = [str(root) for root in finder.roots]
+    aside = {
+        name: module
+        for name, module in list(sys.modules.items())
+        if (file := getattr(module, "__file__", None) or "").startswith(tuple(roots))
+        and Path(file) == finder.file_of(name)
+    }
+    for name in aside:
+        del sys.modules[name]
+    before = set(sys.modules)
     sys.meta_path.insert(0, finder)
-    sys.path[:0] = map(str, roots)
+    sys.path[:0] = roots
     try:
-        with ExitStack() as scripts, redirect_stdout(io.StringIO()):
-            _hold_scripts(judged, scripts)
-            for stub in stubs:
-                replaced += _install(stub)
-            classes = {node.id: _class_of(node, judged, project) for node in judged.topology.nodes}
-        yield classes
+        yield
     finally:
         sys.meta_path.remove(finder)
-        for root in map(str, roots):
-            sys.path.remove(root)
-        for module, name, old in reversed(replaced):
-            setattr(module, name, old) if old is not None else delattr(module, name)
-        made = {name for stub in stubs for name in _and_parents(stub.module)}
+        for root in roots:
+            if root in sys.path:  # otherwise a component removed it
+                sys.path.remove(root)
         for name in {*finder.found, *made} - before:
             sys.modules.pop(name, None)
+        sys.modules.update(aside)
 
 
 def _roots(judged: Judged, project: Path) -> list[Path]:
@@ -152,7 +193,7 @@ def _class_of(node: Node, judged: Judged, project: Path) -> type:
     file = project / node.code.path
     if file.suffix != ".py":
         raise CannotLoadError(f"{node.place}: the lab runs Python components; `{node.id}` is in {file.name}")
-    module = _import(_module_of(file)[1], f"{node.code.path}", project)
+    module = _import(_module_of(file)[1], node.code.path, project)
     name = judged.facts[node.id].cls.rpartition(".")[2]
     found = vars(module).get(name)
     if not isinstance(found, type) or belongs(found) is None:
@@ -164,7 +205,9 @@ def _import(name: str, shown: str, project: Path) -> ModuleType:
     try:
         return import_module(name)
     except (Exception, SystemExit) as error:
-        raise CannotLoadError(f"{blamed_line(error, project) or shown}: {in_words(error)}") from error
+        missing = error.name if isinstance(error, ModuleNotFoundError) else ""
+        hint = f"; install it, or replace it: --stub {missing}:NAME=MODULE:CLASS" if missing else ""
+        raise CannotLoadError(f"{blamed_line(error, project) or shown}: {in_words(error)}{hint}") from error
 
 
 def blamed_line(error: BaseException, project: Path) -> str:
@@ -189,16 +232,16 @@ def in_words(error: BaseException) -> str:
 def _hold_scripts(judged: Judged, stack: ExitStack) -> None:
     """Keep scripts from starting their component while they are imported."""
     used = {facts.dialect for facts in judged.facts.values()}
-    for dialect in load():
-        for path in {path for role in dialect.roles for path in role.classes if dialect.name in used}:
-            module, _, name = path.rpartition(".")
-            try:
-                cls = vars(import_module(module)).get(name)
-            except ImportError:
-                continue  # a module of another version
-            if isinstance(cls, type) and "run" in vars(cls):
-                stack.callback(setattr, cls, "run", vars(cls)["run"])
-                cls.run = lambda *_args, **_kwargs: None  # type: ignore[attr-defined]  # it has one
+    roles = (role for dialect in load() if dialect.name in used for role in dialect.roles)
+    for path in {path for role in roles for path in role.classes}:
+        module, _, name = path.rpartition(".")
+        try:
+            cls = vars(import_module(module)).get(name)
+        except ImportError:
+            continue  # a module of another version
+        if isinstance(cls, type) and "run" in vars(cls):
+            stack.callback(setattr, cls, "run", vars(cls)["run"])
+            cls.run = lambda *_args, **_kwargs: None  # type: ignore[attr-defined]  # it has one
 
 
 def _install(stub: Stub) -> Iterable[tuple[ModuleType, str, Any]]:

@@ -7,23 +7,22 @@ completed, at most `PATIENCE` message timeouts long, with ever fewer calls of th
 """
 
 import logging
-import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
-from threading import current_thread, main_thread
 from typing import TypeAlias
 
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.acker.versions import profile as profile_of
+from ackdoctor.lab.blame import Blame, Unjudged, blamed, unjudged
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import Tup
-from ackdoctor.lab.fates import Fate, Messages
+from ackdoctor.lab.fates import Fate, Messages, counted
 from ackdoctor.lab.faults import ACKERS, InvalidFaultError, Plan, task_component
 from ackdoctor.lab.frameworks import command_line, descent
 from ackdoctor.lab.loader import blamed_line, in_words
@@ -31,15 +30,19 @@ from ackdoctor.lab.messages import Setup
 from ackdoctor.lab.runtime import LossModel, Parcel
 from ackdoctor.lab.topology import ACKER, assign
 from ackdoctor.lab.watched import (
+    GRACE_S,
     CannotStartError,
     InjectedError,
+    OverdueError,
     Slept,
     Watch,
     WatchedBolt,
     WatchedSpout,
+    alarm,
     arm,
 )
 from ackdoctor.lab.wired import Surroundings, build
+from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Finding
 from ackdoctor.model.topology import Judged, Node
 from ackdoctor.model.trace import GrowthPoint
@@ -50,16 +53,11 @@ from ackdoctor.tracer.sites import Places
 PATIENCE = 4  # message timeouts after the faults
 RESTART_S = 1.0
 _SAMPLES = 48  # of the pending map
-_GRACE_S = 5  # wall seconds beyond the limit before a component is interrupted
 _Progress: TypeAlias = Callable[[int, int], None] | None
 
 
-class CannotRunError(Exception):
+class CannotRunError(UsageError):
     """The lab cannot start a component; the message names it and its line."""
-
-
-class _OverdueError(BaseException):
-    """A component used up the wall time in one call."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -104,9 +102,13 @@ class Ended:
     lost: int = 0
 
 
-@dataclass(slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True, repr=False)
 class Outcome:
-    """What became of a run; `stopped` says why it ended early, `dropped` is what the network lost."""
+    """What became of a run; `stopped` says why it ended early, `dropped` is what the network lost.
+
+    `missed` are faults of the plan that did not happen.  `blamed` are faults that the files show in the components behind a loss, `unjudged` what no run can see of the bolts that
+    died.
+    """
 
     profile: Profile
     virtual_s: float
@@ -116,10 +118,17 @@ class Outcome:
     growth: tuple[GrowthPoint, ...]
     high_water: int
     findings: tuple[Finding, ...]
+    blamed: tuple[Blame, ...] = ()
+    unjudged: tuple[Unjudged, ...] = ()
     unobserved: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
     dropped: int = 0
     stopped: str = ""
     interrupted: bool = False
+
+    def __repr__(self) -> str:
+        """Return the verdict: pytest shows it."""
+        return f"<Outcome: {self.verdict}>"
 
     @property
     def losses(self) -> bool:
@@ -127,6 +136,54 @@ class Outcome:
         if self.vanished or any(fate.lost or fate.stuck for fate in self.fates):
             return True
         return not self.stopped and any(fate.open for fate in self.fates)
+
+    @property
+    def survived(self) -> bool:
+        """Whether the run came to its end, nothing is lost or stuck, and no component broke a rule."""
+        return bool(self._total) and not (self.losses or self.findings or self.stopped)
+
+    @property
+    def _total(self) -> int:
+        return sum(fate.messages + fate.untracked for fate in self.fates)
+
+    @property
+    def verdict(self) -> str:
+        """`BROKEN: ...`, `INCOMPLETE: ...` or `OK: ...`, in one line."""
+        wrong = list(self._wrong())
+        if wrong:
+            return f"BROKEN: {'; '.join(wrong)}"
+        if self.stopped:
+            return f"INCOMPLETE: {self.stopped}; nothing wrong until then"
+        if not self._total:
+            own = next(
+                (f": {each.component} died of {each.reason}" for each in self.deaths if not each.planned), ""
+            )
+            return f"INCOMPLETE: no spout emitted a message{own}"
+        named = dict.fromkeys(f"`{each.component}`" for each in self.unjudged if each.place)
+        open_end = f"; not judged: what {' and '.join(named)} had acked and still held" if named else ""
+        missed = f"; {', '.join(self.missed)} did not happen" if self.missed else ""
+        return f"OK: {counted(self._total, 'message')}, none lost or stuck{missed}{open_end}"
+
+    def _wrong(self) -> Iterator[str]:
+        for fate in self.fates:
+            yield from fate.wrong(early=bool(self.stopped))
+        for each in self.vanished:
+            yield f"{counted(each.copies, 'untracked tuple')} from {each.source} to {each.target} lost"
+        if self.findings:
+            yield counted(len(self.findings), "finding")
+
+    @property
+    def summary(self) -> str:
+        """The verdict, and a line for each finding and each fault in the files: the message of a test that fails."""
+        lines = [
+            self.verdict,
+            *(
+                f"{each.site.path}:{each.site.span.line}: {each.code} {each.message}"
+                for each in self.findings
+            ),
+            *(f"{each.place}: {each.code} {each.message}" for each in self.blamed),
+        ]
+        return "\n".join(dict.fromkeys(lines))
 
 
 def run(
@@ -155,10 +212,10 @@ def run(
 
 def _live(lab: "_Lab", limit: float, progress: _Progress) -> None:
     try:
-        with _alarm(limit + _GRACE_S):
+        with alarm(limit + GRACE_S):
             lab.live(progress)
-    except _OverdueError:
-        lab.stopped = f"a component did not return within {limit:g} s of real time"
+    except OverdueError:
+        lab.stopped = f"{lab.busy} did not return within {limit:g} s of real time"
     except KeyboardInterrupt:
         lab.stopped, lab.interrupted = "interrupted", True
     except CannotStartError as error:
@@ -167,25 +224,6 @@ def _live(lab: "_Lab", limit: float, progress: _Progress) -> None:
         lab.stopped = lab.cannot_start(error)
     except RestlessError as error:
         lab.stopped = str(error)
-
-
-@contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    """Interrupt a component that does not return, if the platform can."""
-
-    def ring(_number: int, _frame: object) -> None:
-        raise _OverdueError
-
-    if current_thread() is not main_thread() or not hasattr(signal, "setitimer"):
-        yield
-        return
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 class _Lab:
@@ -200,7 +238,7 @@ class _Lab:
         ledger: Ledger,
     ) -> None:
         self.stopped, self.interrupted, self.started = "", False, False
-        self._options, self._clock, self._ledger = options, clock, ledger
+        self._judged, self._options, self._clock, self._ledger = judged, options, clock, ledger
         self._growth: list[GrowthPoint] = []
         self._high_water = 0
         if not classes:
@@ -251,6 +289,11 @@ class _Lab:
         )
         raising = {each.component for each in options.plan.raises}
         arm(self._watch, {classes[name] for name in classes if name in raising})
+
+    @property
+    def busy(self) -> str:
+        """Which component was called last."""
+        return f"`{self._watch.busy}`" if self._watch.busy else "a component"
 
     def _loss(self) -> LossModel | None:
         share = self._options.plan.share
@@ -331,19 +374,25 @@ class _Lab:
         self._excuse_late()
         settled = self._ledger.settle()
         places = Places(folder=self._options.folder)
+        fates = tuple(
+            self._watch.messages.fate(name, self._timeout_s, early=bool(self.stopped))
+            for name in self._topology.spouts
+        )
+        vanished = () if self.stopped else tuple(self._vanished())
+        deaths = tuple(self._deaths())
         outcome = Outcome(
             profile=self._profile,
             virtual_s=self._clock.now_ms() / 1000,
-            fates=tuple(
-                self._watch.messages.fate(name, self._timeout_s, early=bool(self.stopped))
-                for name in self._topology.spouts
-            ),
-            vanished=() if self.stopped else tuple(self._vanished()),
-            deaths=tuple(self._deaths()),
+            fates=fates,
+            vanished=vanished,
+            deaths=deaths,
             growth=tuple(self._growth),
             high_water=self._high_water,
             findings=findings(settled.violations, profile=self._profile, places=places),
+            blamed=tuple(blamed(self._judged, fates, {each.source for each in vanished})),
+            unjudged=tuple(unjudged(self._judged, {each.component for each in deaths})),
             unobserved=settled.unobserved,
+            missed=tuple(self._watch.missed()),
             dropped=self._cluster.dropped,
             stopped=self.stopped,
             interrupted=self.interrupted,

@@ -11,6 +11,7 @@ from itertools import count, pairwise
 
 from ackdoctor.acker.runtime import JavaRandom, acker_index
 from ackdoctor.lab.component import Bolt
+from ackdoctor.lab.fates import counted
 from ackdoctor.lab.runtime import Death
 from ackdoctor.lab.sink import Records, Sink
 from ackdoctor.lab.source import OffsetSpout, Partition
@@ -26,7 +27,6 @@ from ackdoctor.lab.stage import (
     Stage,
     Step,
     ToyIds,
-    counted,
 )
 from ackdoctor.lab.topology import ACKER
 

@@ -5,6 +5,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from random import Random
 from typing import TypeAlias
 
@@ -15,6 +16,7 @@ _MOST_TUPLES = 200  # the latest tuple at which a fault comes
 _SHARES = (0.001, 0.01, 0.05)
 _SLOWNESS = (0.5, 1.5)  # message timeouts
 _SHRINKS = 60  # runs that shrinking may take
+_SEEDS = 20  # that are tried for the smallest plan
 Fails: TypeAlias = Callable[[Plan, int], bool]
 
 
@@ -36,20 +38,33 @@ def search(
     is_late: Callable[[], bool],
     progress: Callable[[int, int], None] | None = None,
 ) -> Found:
-    """Try the plan without faults, then random plans until it is late; shrink the first one that fails."""
+    """Try the plan without faults, then random plans, each with a seed of its own, until it is late.
+
+    The first one that fails is shrunk: its faults, and then its seed.
+    """
     random = Random(seed)  # noqa: S311 - it draws faults of a simulation
     if fails(Plan(), seed):
-        return Found(tried=0, plan=Plan(), seed=seed)
+        return Found(tried=0, plan=Plan(), seed=_least_seed(Plan(), seed, fails, is_late))
     for tried in range(1, number + 1):
         if is_late():
             return Found(tried=tried - 1)
         if progress is not None:
             progress(tried, number)
-        plan = draw(random)
-        if fails(plan, seed):
-            smallest = shrink(plan, lambda smaller: not is_late() and fails(smaller, seed))
-            return Found(tried=tried, plan=smallest, seed=seed)
+        plan, own = draw(random), seed + tried - 1
+        if fails(plan, own):
+            smallest = shrink(plan, partial(_in_time, fails, is_late, own))
+            return Found(tried=tried, plan=smallest, seed=_least_seed(smallest, own, fails, is_late))
     return Found(tried=number)
+
+
+def _in_time(fails: Fails, is_late: Callable[[], bool], seed: int, plan: Plan) -> bool:
+    return not is_late() and fails(plan, seed)
+
+
+def _least_seed(plan: Plan, seed: int, fails: Fails, is_late: Callable[[], bool]) -> int:
+    """Return the least of the first seeds with which the plan fails too."""
+    first = range(min(seed, _SEEDS))
+    return next((each for each in first if _in_time(fails, is_late, each, plan)), seed)
 
 
 def shrink(plan: Plan, fails: Callable[[Plan], bool]) -> Plan:
@@ -81,10 +96,12 @@ def _smaller(plan: Plan) -> Iterator[Plan]:
 
 def _simpler(fault: Kill | Raise) -> Iterator[Kill | Raise]:
     if isinstance(fault, Kill) and fault.times > 1:
-        yield replace(fault, times=fault.times // 2)
-    if fault.number > 1:
-        yield replace(fault, number=1)
-        yield replace(fault, number=fault.number // 2)
+        yield replace(fault, times=1)
+        yield replace(fault, times=fault.times - 1)
+    number = fault.number
+    for smaller in sorted({1, number // 2, number * 3 // 4, number - 1}):
+        if 0 < smaller < number:
+            yield replace(fault, number=smaller)
 
 
 def random_plan(random: Random, bolts: Sequence[str], *, timeout_s: float, has_acker: bool) -> Plan:

@@ -16,6 +16,7 @@ from ackdoctor.acker.runtime import IdSource, JavaRandom
 from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, SpoutInfo, TaskHook, Tup
+from ackdoctor.lab.fates import counted
 from ackdoctor.lab.runtime import Death
 from ackdoctor.lab.sink import Records, Sink
 from ackdoctor.lab.source import OffsetSpout, Partition
@@ -318,8 +319,3 @@ class Stage:
     def lost(self) -> int:
         """How many numbers were never stored."""
         return len(self.records.missing(range(self.source.size)))
-
-
-def counted(amount: int, noun: str) -> str:
-    """`1 root`, `2 roots`."""
-    return f"{amount} {noun}" if amount == 1 else f"{amount} {noun}s"

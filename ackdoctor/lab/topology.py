@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from ackdoctor.acker.runtime import java_hash
 from ackdoctor.lab.component import Bolt, Spout
+from ackdoctor.model import UsageError
 
 ACKER = "__acker"
 SYSTEM = "__system"
@@ -77,7 +78,7 @@ def fields_of(*wanted: str) -> Grouping:
 Outputs: TypeAlias = Sequence[str] | Mapping[str, Sequence[str]]
 
 
-class InvalidTopologyError(ValueError):
+class InvalidTopologyError(UsageError, ValueError):
     """A topology that Storm rejects as well; the message names the component."""
 
 

@@ -1,17 +1,18 @@
 """Spouts and bolts of a lab run: paced in virtual time, killed by the plan, and watched."""
 
 import inspect
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
-from threading import current_thread
+from threading import current_thread, main_thread
 from typing import Any, SupportsFloat, SupportsIndex
 
 from ackdoctor.acker.runtime import VirtualClock
-from ackdoctor.lab.child import ShellError
+from ackdoctor.lab.child import THREAD_PREFIX, ShellError
 from ackdoctor.lab.component import (
     Bolt,
     Context,
@@ -22,7 +23,7 @@ from ackdoctor.lab.component import (
     WorkerDiedError,
 )
 from ackdoctor.lab.fates import Messages
-from ackdoctor.lab.faults import Plan
+from ackdoctor.lab.faults import Kill, Plan, Raise
 from ackdoctor.lab.frameworks import HeronBolt, HeronSpout, descent
 from ackdoctor.lab.messages import Setup
 from ackdoctor.lab.multilang import ShellBolt, ShellSpout
@@ -35,9 +36,7 @@ TUPLE_S = 0.001  # a bolt's time for a tuple
 _HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.NEXT}
 _IDLE_S = 1.0  # the longest pause between two calls of a spout that emits nothing
 _THINNING = 500  # after the faults, a pause is at least the time since then through this
-
-
-_CHILD = "component-"  # how the threads of components begin that alternate with the lab's
+GRACE_S = 5  # wall seconds beyond the limit before a component is interrupted
 
 
 class Slept:
@@ -58,7 +57,7 @@ class Slept:
 
         def add(seconds: SupportsFloat | SupportsIndex) -> None:
             thread = current_thread()
-            if thread is ours or thread.name.startswith(_CHILD):
+            if thread is ours or thread.name.startswith(THREAD_PREFIX):
                 self._seconds += max(0.0, float(seconds))
             else:
                 sleep(float(seconds))
@@ -68,6 +67,30 @@ class Slept:
             yield
         finally:
             time.sleep = sleep
+
+
+class OverdueError(BaseException):
+    """The code of a component used up the wall time."""
+
+
+@contextmanager
+def alarm(seconds: float) -> Iterator[None]:
+    """Raise OverdueError in code that does not return, if the platform can."""
+
+    def ring(_number: int, _frame: object) -> None:
+        raise OverdueError
+
+    if current_thread() is not main_thread() or not hasattr(signal, "setitimer"):
+        yield
+        return
+    before = signal.signal(signal.SIGALRM, ring)
+    again_s = 1  # the interpreter ignores an exception in a destructor
+    signal.setitimer(signal.ITIMER_REAL, seconds, again_s)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 class CannotStartError(Exception):
@@ -82,8 +105,8 @@ class InjectedError(Exception):
 class Watch:
     """What the components of a run share.
 
-    `seen` counts the tuples of each component, `sent` the untracked copies by source, target and stream.  `causes` are
-    the exceptions behind the deaths of workers.  `ended_ms` is when the faults were over.
+    `seen` counts the tuples of each component while there are faults, `sent` the untracked copies by source, target and
+    stream.  `causes` are the exceptions behind the deaths of workers.  `ended_ms` is when the faults were over.
     """
 
     plan: Plan
@@ -100,20 +123,33 @@ class Watch:
     sent: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     causes: dict[tuple[str, str], BaseException] = field(default_factory=dict)
     ended_ms: int | None = None
+    busy: str = ""  # the component that was called last
     _due: set[str] = field(default_factory=set)  # components whose next handler call raises
     _raised: set[str] = field(default_factory=set)  # components whose handler has just raised
     _running: dict[int, tuple[str, Any]] = field(default_factory=dict)  # task -> component and its runner
 
     def count(self, component: str) -> None:
         """Count one tuple of a component; WorkerDiedError if the plan kills it now."""
-        self.seen[component] += 1
         if self.ended_ms is not None:
             return
+        self.seen[component] += 1
         number = self.seen[component]
         if any(kill.component == component and kill.number == number for kill in self.plan.kills):
             raise WorkerDiedError("killed")
         if any(each.component == component and each.number == number for each in self.plan.raises):
             self._due.add(component)
+
+    def missed(self) -> Iterator[str]:
+        """Yield the faults that wait for a tuple which never came."""
+        faults: tuple[Kill | Raise, ...] = (*self.plan.kills, *self.plan.raises)
+        for fault in faults:
+            if fault.number > self.seen[fault.component]:
+                yield str(fault)
+
+    def count_untracked(self, source: str, targets: Iterable[int], stream: str) -> None:
+        """Count the copies of a tuple without a root that a component sent to these tasks."""
+        for target in targets:
+            self.sent[source, self.component_of(target), stream] += 1
 
     def is_due(self, component: object) -> bool:
         """Whether the handler of this object raises now; only once."""
@@ -183,11 +219,20 @@ def _raising(watch: Watch, handler: Callable[..., Any]) -> Callable[..., Any]:
     return handle
 
 
+@contextmanager
+def _starting(component: str) -> Iterator[None]:
+    """Raise CannotStartError for what kills the component."""
+    try:
+        yield
+    except ShellError as error:
+        raise CannotStartError(component) from (error.__cause__ or error)
+
+
 class WatchedBolt(Bolt):
     """A bolt of the user's."""
 
     def __init__(self, watch: Watch, name: str, cls: type, setup: Setup) -> None:
-        self._watch, self._name, self._cls = watch, name, cls
+        self._watch, self._name = watch, name
         self._runner = (HeronBolt if _has_delegate(cls) else ShellBolt)(cls, setup=setup)
         slow = [each.seconds for each in watch.plan.slows if each.component == name]
         self._seconds = slow[-1] if slow else TUPLE_S
@@ -195,11 +240,10 @@ class WatchedBolt(Bolt):
     def prepare(self, context: Context, collector: OutputCollector) -> None:
         """Start the component; CannotStartError if it does not survive that."""
         self.context, runner = context, self._runner
+        self._watch.busy = self._name
         self._watch.starts(self._name, context.task, runner)
-        try:
+        with _starting(self._name):
             runner.prepare(context, _BoltOutput(self._watch, self._name, collector))
-        except ShellError as error:
-            raise CannotStartError(self._name) from (error.__cause__ or error)
         if isinstance(runner, ShellBolt) and runner.period:
             self._watch.later(runner.period, partial(self._beat, runner, runner.period))
 
@@ -213,6 +257,7 @@ class WatchedBolt(Bolt):
             watch.count(self._name)
             if not tup.message_id:
                 watch.sent[tup.component, self._name, tup.stream] -= 1
+        watch.busy = self._name
         try:
             self._runner.execute(tup)
         except ShellError as error:
@@ -261,8 +306,7 @@ class _BoltOutput:
         """Emit."""
         targets = self._collector.emit(values, anchors=anchors, stream=stream, task=task)
         if not any(anchor.message_id for anchor in anchors):
-            for target in targets:
-                self._watch.sent[self._name, self._watch.component_of(target), stream] += 1
+            self._watch.count_untracked(self._name, targets, stream)
         return targets
 
 
@@ -270,7 +314,7 @@ class WatchedSpout(Spout):
     """A spout of the user's, called `rate` times a second while it emits."""
 
     def __init__(self, watch: Watch, name: str, cls: type, setup: Setup) -> None:
-        self._watch, self._name, self._cls = watch, name, cls
+        self._watch, self._name = watch, name
         self._runner = (HeronSpout if _has_delegate(cls) else ShellSpout)(cls, setup=setup)
         self._due_ms = 0.0
         self._pause_s = 1 / watch.rate
@@ -279,20 +323,17 @@ class WatchedSpout(Spout):
     def open(self, context: Context, collector: SpoutOutputCollector) -> None:
         """Start the component; CannotStartError if it does not survive that."""
         self.context, watch = context, self._watch
+        watch.busy = self._name
         if watch.starts(self._name, context.task, self._runner):
             watch.messages.died(self._name, context.task)
         self._output = _SpoutOutput(watch, self._name, context.task, collector)
-        try:
+        with _starting(self._name):
             self._runner.open(context, self._output)
-        except ShellError as error:
-            raise CannotStartError(self._name) from (error.__cause__ or error)
 
     def activate(self) -> None:
         """Activate the component; CannotStartError if it does not survive that."""
-        try:
+        with _starting(self._name):
             self._runner.activate()
-        except ShellError as error:
-            raise CannotStartError(self._name) from (error.__cause__ or error)
 
     def deactivate(self) -> None:
         """Deactivate the component."""
@@ -333,6 +374,7 @@ class WatchedSpout(Spout):
         self._runner.close()
 
     def _call(self, action: Callable[[], object]) -> None:
+        self._watch.busy = self._name
         try:
             action()
         except ShellError as error:
@@ -362,8 +404,7 @@ class _SpoutOutput:
         watch.messages.emitted(self._name, self._task, stream, values, tracked)
         targets = self._collector.emit(values, msg_id=msg_id, stream=stream, task=task)
         if tracked is None:
-            for target in targets:
-                watch.sent[self._name, watch.component_of(target), stream] += 1
+            watch.count_untracked(self._name, targets, stream)
         return targets
 
 

@@ -1,4 +1,7 @@
-"""Build a wired topology for the simulator: its components, streams, groupings and settings."""
+"""Build a wired topology for the simulator: its components, streams, groupings and settings.
+
+What the files do not decide, or the simulator does not model, is refused with its place.
+"""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +24,7 @@ from ackdoctor.lab.topology import (
     fields_of,
 )
 from ackdoctor.lab.topology import Topology as LabTopology
-from ackdoctor.model.topology import Gap, Judged, Node
+from ackdoctor.model.topology import UNREAD, Edge, Gap, Judged, Node
 from ackdoctor.topology.settings import (
     ACKERS,
     ENABLE_TIMEOUTS,
@@ -34,7 +37,9 @@ from ackdoctor.topology.settings import (
 )
 
 _WINDOW = "window.duration.secs"  # heronpy's window bolts
+_WORKERS = "topology.workers"
 _DEFAULT_TIMEOUT_S = 30
+_NUMBERS = (ACKERS, MAX_PENDING, TIMEOUT)
 _GROUPINGS: Mapping[str, Grouping] = {
     "shuffle": SHUFFLE,
     "local-or-shuffle": LOCAL_OR_SHUFFLE,
@@ -68,6 +73,7 @@ def build(
     `max_spout_pending` applies where the files set none.
     """
     topology, builder = judged.topology, TopologyBuilder()
+    _require_decided(judged)
     streams = {node.id: _streams(node, judged) for node in topology.nodes}
     for node in topology.nodes:
         setup = _setup(judged, node, streams, surroundings)
@@ -83,7 +89,7 @@ def build(
         spec = builder.set_bolt(node.id, make_bolt(node, setup), tick_secs=ticks, **common)
         for edge in topology.edges:
             if edge.target == node.id:
-                spec.grouping(edge.source, _grouping(edge.grouping, str(edge.place)), edge.stream)
+                spec.grouping(edge.source, _grouping(edge), edge.stream)
     return builder.build(
         Settings(
             ackers=ackers_of(judged),
@@ -92,6 +98,25 @@ def build(
             enable_message_timeouts=effective(topology, ENABLE_TIMEOUTS).value is not False,
         )
     )
+
+
+def _require_decided(judged: Judged) -> None:
+    """Raise InvalidTopologyError for wiring and settings that the files leave open, or that Storm refuses."""
+    topology = judged.topology
+    for gap in topology.gaps:
+        raise InvalidTopologyError(f"{gap.place}: {gap.why}; the lab needs files that decide the wiring")
+    for key in (*_NUMBERS, ENABLE_TIMEOUTS, MODE):
+        setting = effective(topology, key)
+        value = setting.value
+        if isinstance(value, Gap):
+            raise InvalidTopologyError(
+                f"{value.place}: {key} is not decided: {value.why}; --conf {key}=VALUE sets it"
+            )
+        least = 0 if key == ACKERS else 1
+        if key in _NUMBERS and value is not None and (type(value) is not int or value < least):
+            raise InvalidTopologyError(
+                f"{setting.place}: {key} is {value!r}; Storm wants a number from {least}"
+            )
 
 
 def timeout_of(judged: Judged) -> int:
@@ -103,7 +128,9 @@ def ackers_of(judged: Judged) -> int:
     """Return the number of ackers, 0 if tuples are not tracked."""
     at_most_once = effective(judged.topology, MODE).value == "ATMOST_ONCE"
     ackers = number(judged, ACKERS)
-    return 0 if at_most_once else 1 if ackers is None else ackers
+    if ackers is None:
+        ackers = number(judged, _WORKERS) or 1  # one per worker
+    return 0 if at_most_once else ackers
 
 
 def number(judged: Judged, key: str, component: str = "") -> int | None:
@@ -124,13 +151,22 @@ def _streams(node: Node, judged: Judged) -> Mapping[str, tuple[str, ...]]:
     return {stream: tuple(names or ()) for stream, names in (declared or {}).items()}
 
 
-def _grouping(name: str, place: str) -> Grouping:
+def _grouping(edge: Edge) -> Grouping:
+    name, what = edge.grouping, f"{edge.place}: `{edge.target}` subscribes to `{edge.source}`"
+    if UNREAD in {edge.source, edge.stream}:
+        raise InvalidTopologyError(
+            f"{edge.place}: the files do not show to which stream `{edge.target}` subscribes"
+        )
     fields = re.fullmatch(r"fields\((.*)\)", name)
-    if fields:
-        return fields_of(*re.split(r",\s*", fields[1]))
+    if fields is not None:
+        names = re.split(r",\s*", fields[1]) if fields[1] else []
+        if UNREAD in names:
+            raise InvalidTopologyError(f"{what} by fields that the files do not show")
+        return fields_of(*names) if names else GLOBAL  # as Storm: no fields, one task
     found = _GROUPINGS.get(re.sub(r"[ _]", "-", name.lower()))
     if found is None:
-        raise InvalidTopologyError(f"{place}: the lab does not know the grouping {name or '?'}")
+        by = "a grouping that the files do not show" if name in {"", UNREAD} else f"the grouping {name}"
+        raise InvalidTopologyError(f"{what} by {by}, which the lab does not model")
     return found
 
 

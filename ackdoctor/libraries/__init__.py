@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 from ackdoctor.libraries.java import JAVA
-from ackdoctor.libraries.library import Library, Wait
 from ackdoctor.libraries.python import PYTHON
+from ackdoctor.libraries.vocabulary import Library, Wait
 from ackdoctor.model.dialect import Dialect
 
 __all__ = ["LIBRARIES", "Library", "Wait", "library_of"]

@@ -1,6 +1,5 @@
 """Java's standard library, and libraries that components use."""
 
-from ackdoctor.libraries.library import Library, Wait
 from ackdoctor.libraries.vocabulary import (
     ARRAYS,
     COLLECTION_LITERALS,
@@ -8,6 +7,8 @@ from ackdoctor.libraries.vocabulary import (
     EXECUTORS,
     SCHEDULERS,
     THREADS,
+    Library,
+    Wait,
 )
 
 # sources: the documentation of java.util.concurrent, java.net and JMS; jedis `blpop`, amqp-client `QueueingConsumer`,

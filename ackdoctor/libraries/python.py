@@ -3,8 +3,7 @@
 import builtins
 import sys
 
-from ackdoctor.libraries.library import Library, Wait
-from ackdoctor.libraries.vocabulary import SCHEDULERS, THREADS
+from ackdoctor.libraries.vocabulary import SCHEDULERS, THREADS, Library, Wait
 
 _REMOTE = (
     "asyncore ftplib http httplib imaplib mailbox multiprocessing nntplib poplib shelve smtplib socket sqlite3 ssl subprocess "

@@ -69,6 +69,11 @@ def is_text(path: str) -> bool:
     return not path.endswith(_PYTHON.suffixes) and may_matter(path)
 
 
+def is_linted(path: str) -> bool:
+    """Whether lint reads a file of this name, be it saved or not."""
+    return is_text(path) or (path.endswith(_SUFFIXES) and language_of(path).is_read)
+
+
 def language_of(path: str) -> Language:
     """Return the language of a file; a named file of any other suffix counts as Python."""
     return _BY_SUFFIX.get(f".{path.rpartition('.')[2]}".lower(), _PYTHON)
@@ -290,9 +295,9 @@ def with_new(found: Discovery, overlay: Mapping[str, bytes], root: str) -> Disco
     new = [
         Candidate(path, display_path(path, root), len(data), named=False)
         for path, data in sorted(overlay.items())
-        if not os.path.lexists(path) and (path.endswith(_SUFFIXES) or is_text(path))
+        if not os.path.lexists(path) and is_linted(path)
     ]
-    files = [file for file in new if not is_text(file.path) and language_of(file.path).is_read]
+    files = [file for file in new if not is_text(file.path)]
     texts = [file for file in new if is_text(file.path)]
     return replace(found, files=(*found.files, *files), texts=(*found.texts, *texts))
 

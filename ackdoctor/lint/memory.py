@@ -4,13 +4,14 @@ Nothing here changes a report: files are known by size and time, results by the 
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from hashlib import blake2b
-from typing import TypeVar
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import cache
+from typing import Any, TypeVar
 
 from ackdoctor.lint.discover import Discovery
-from ackdoctor.lint.files import Files
+from ackdoctor.lint.files import Files, digest_of
 from ackdoctor.lint.project import Cluster, Lowered, Project, Result
+from ackdoctor.model.cfg import Function, Unit
 from ackdoctor.model.finding import Finding
 
 V = TypeVar("V")
@@ -72,7 +73,10 @@ class Memory:
         """Return the unit of a file with these contents."""
         known = self.units.pop(path, None)
         if known is None or known[0] != digest:
-            known = (digest, lower())
+            lowered = lower()
+            if known is not None and known[1].unit is not None and lowered.unit is not None:
+                _keep_functions(known[1].unit, lowered.unit)
+            known = (digest, lowered)
         _put(self.units, path, known, _MOST_UNITS)
         return known[1]
 
@@ -110,6 +114,43 @@ class Memory:
         return result
 
 
+# ---- functions ----
+
+
+def _keep_functions(old: Unit, new: Unit) -> None:
+    """Keep the functions of a file that are as before, with what is memoized about them."""
+    _keep_same(old.functions, new.functions)
+    for qualname, cls in new.classes.items():
+        if qualname in old.classes and not cls.overloads:
+            _keep_same(old.classes[qualname].methods, cls.methods)
+
+
+def _keep_same(old: Mapping[str, Function], new: dict[str, Function]) -> None:
+    new.update((name, old[name]) for name in new.keys() & old.keys() if _is_same(old[name], new[name]))
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two functions, or parts of them, are equal in all but what is memoized; 1 and True are not."""
+    kind = type(one)
+    if kind is not type(other):
+        return False
+    if is_dataclass(kind):
+        return all(_is_same(getattr(one, name), getattr(other, name)) for name in _compared(kind))
+    if issubclass(kind, (list, tuple)):
+        return len(one) == len(other) and all(map(_is_same, one, other))
+    if issubclass(kind, dict):
+        return list(one) == list(other) and all(_is_same(one[key], other[key]) for key in one)
+    return bool(one == other)
+
+
+@cache
+def _compared(kind: type) -> tuple[str, ...]:
+    return tuple(each.name for each in fields(kind) if each.name != "memo")
+
+
+# ---- results ----
+
+
 def _merged(earlier: Result, focused: Result, path: str) -> Result:
     """Return an earlier result with what the focused file adds now; findings of other components in it are dropped."""
 
@@ -136,7 +177,7 @@ def _own(cluster: Cluster) -> tuple[str, ...]:
 def _key(cluster: Cluster, digests: Mapping[str, str]) -> str:
     parts = [(*source, digests.get(source.path, "")) for source in cluster.sources]
     content = repr((cluster.language, len(cluster.own), cluster.wires, parts))
-    return blake2b(content.encode(), digest_size=20).hexdigest()
+    return digest_of(content.encode())
 
 
 def _put(kept: dict[str, V], key: str, value: V, most: int) -> None:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
-from ackdoctor.config import Settings
+from ackdoctor.config import RuleOptions, Settings
 from ackdoctor.fixes import Document, fixes_of, open_document
 from ackdoctor.lint.discover import LIMIT, is_text, language_of
 from ackdoctor.model.finding import Edit, Finding, Fix, Report
@@ -65,14 +65,22 @@ class Repairs:
     """The fixes of one run.
 
     `report` returns what the user asked for, `everything` the findings of all rules.  `text` is standard input, by the
-    path that a report gives it.
+    path that a report gives it; `options` are those of rules.
     """
 
-    def __init__(self, report: Lint, everything: Lint, root: Path, text: Mapping[str, bytes]) -> None:
+    def __init__(
+        self,
+        report: Lint,
+        everything: Lint,
+        root: Path,
+        text: Mapping[str, bytes],
+        options: RuleOptions,
+    ) -> None:
         self._report = report
         self._everything = everything
         self._root = root
         self._text = text
+        self._options = options
         self._runs = _MOST_RUNS
         self._documents: dict[str, Document | None] = {}
         self.before: dict[str, bytes] = dict(text)
@@ -120,6 +128,11 @@ class Repairs:
         return replace(
             report, findings=tuple(replace(each, fix=proven.get(each, each.fix)) for each in report.findings)
         )
+
+    def offer_all(self, report: Report, *, unsafe: bool) -> Report:
+        """Return the report with the fix of each finding that has one, unsafe ones only if asked for."""
+        safe = self.offer(report, safe=True)
+        return self.offer(safe, safe=False) if unsafe else safe
 
     # ---- batches ----
 
@@ -190,7 +203,7 @@ class Repairs:
         found = None
         if data is not None:
             language = "text" if is_text(path) else language_of(path).name
-            found = open_document(data, language)
+            found = open_document(data, language, on_missing_path=self._options.on_missing_path)
             if found is None:
                 self.refused[path] = "its bytes are not those of its encoding"
             elif found.root is None and language != "text":

@@ -17,6 +17,7 @@ import ackdoctor
 from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.config import Settings
 from ackdoctor.lint.discover import LANGUAGES
+from ackdoctor.lint.files import digest_of
 from ackdoctor.lint.project import Cluster, Inputs, Result
 from ackdoctor.model import RulebookError
 from ackdoctor.model.topology import Gap, Value
@@ -97,7 +98,7 @@ class ResultCache:
         if not all(digest for *_, digest in parts):
             return ""
         content = repr((self._common, cluster.language, len(cluster.own), parts))
-        return blake2b(content.encode(), digest_size=20).hexdigest()
+        return digest_of(content.encode())
 
 
 def _checksum(key: str, text: bytes) -> bytes:

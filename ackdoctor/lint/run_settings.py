@@ -26,6 +26,23 @@ def settings_file(
     return replace(found, searched=searched)
 
 
+def with_selection(
+    settings: Settings,
+    *,
+    select: Sequence[str] | None,
+    extend_select: Sequence[str] = (),
+    ignore: Sequence[str] = (),
+) -> Settings:
+    """Return settings with a selection of the user: `select` replaces what the file selects and ignores."""
+    if select is not None:
+        settings = replace(settings, select=tuple(select), extend_select=(), ignore=())
+    return replace(
+        settings,
+        extend_select=(*settings.extend_select, *extend_select),
+        ignore=(*settings.ignore, *ignore),
+    )
+
+
 def common_directory(names: Sequence[str]) -> Path:
     """Return the directory that all paths share: the search for settings begins there."""
     # paths stay as the user writes them: a link's own directory, not the one it points to

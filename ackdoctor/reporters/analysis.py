@@ -23,6 +23,13 @@ _MAX_CAUSES = 3  # of deaths
 _WIDE = 96  # columns that a table with latencies takes
 FIRST_CLOCK_MS = 946_684_800_000  # the year 2000: times before it are of a virtual clock
 _SEVERITY_WIDTH = len("warning")
+NUMBERS = frozenset(  # the heads of columns of numbers, of all tables
+    (
+        *("delivered", "0x", "1x", "2x+", "acked", "failed", "oldest open"),
+        *("roots", "still pending", "p50", "p90", "p99", "slowest"),
+        *("share", "messages", "at most", "left", "rows"),
+    )
+)
 NEEDS_DEBUG = "a worker logs tuples only with topology.debug=true"
 _ROWS_OF_JSON = (
     "completions",
@@ -235,7 +242,7 @@ def _completions(analysis: Analysis, context: Context, width: int) -> str:
         completion_rows(analysis, _MAX_ROWS),
         context,
         width,
-        numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
+        numbers=NUMBERS,
         dropped=() if width >= _WIDE else {"p50", "p99"},
         total=len(analysis.completions),
     )
@@ -261,7 +268,7 @@ def root_rows(analysis: Analysis) -> list[dict[str, str]]:
 
 def _roots(analysis: Analysis, context: Context, width: int) -> str:
     rows = root_rows(analysis)
-    return block("roots", rows, context, width, numbers={"roots", "still pending"}, unfolded={"example"})
+    return block("roots", rows, context, width, numbers=NUMBERS, unfolded={"example"})
 
 
 def meaning(kind: TreeCount, analysis: Analysis) -> str:
@@ -305,8 +312,7 @@ def _latencies(analysis: Analysis, context: Context, width: int) -> str:
         }
         for row in analysis.latencies[:_MAX_ROWS]
     ]
-    numbers = {"roots", "p50", "p90", "p99", "slowest"}
-    return block("complete latency", rows, context, width, numbers=numbers, total=len(analysis.latencies))
+    return block("complete latency", rows, context, width, numbers=NUMBERS, total=len(analysis.latencies))
 
 
 def acker_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
@@ -330,8 +336,7 @@ def _ackers(analysis: Analysis, context: Context, width: int) -> str:
     if total < 2:  # noqa: PLR2004  # nothing to compare
         return ""
     rows = acker_rows(analysis, _MAX_LINES)
-    numbers = {"roots", "share", "messages", "at most", "left"}
-    return block(f"{total:,} ackers", rows, context, width, numbers=numbers, total=total)
+    return block(f"{total:,} ackers", rows, context, width, numbers=NUMBERS, total=total)
 
 
 def asides(analysis: Analysis) -> Iterator[str]:
@@ -367,7 +372,7 @@ def quarantine_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
 
 def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
     rows, total = quarantine_rows(analysis, _MAX_LINES), len(analysis.quarantine)
-    return block("quarantine", rows, context, width, numbers={"rows"}, dropped={"sample"}, total=total)
+    return block("quarantine", rows, context, width, numbers=NUMBERS, dropped={"sample"}, total=total)
 
 
 def _ms(ms: float) -> str:

@@ -1,18 +1,18 @@
 """The HTML page of `ackdoctor analyze`.  Charts are inline SVG, or boxes placed in per cent."""
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
-from itertools import pairwise
+from datetime import datetime
 from math import ceil, floor, log10
 from shlex import quote
 from typing import TextIO
 
-from ackdoctor.model.finding import Confidence, Finding, PathWitness, Report
-from ackdoctor.model.trace import GrowthPoint, PendingEntry
+from ackdoctor.model.finding import Report
+from ackdoctor.model.trace import PendingEntry
 from ackdoctor.reporters import counted
 from ackdoctor.reporters.analysis import (
     FIRST_CLOCK_MS,
     NEEDS_DEBUG,
+    NUMBERS,
     acker_rows,
     asides,
     books,
@@ -25,20 +25,15 @@ from ackdoctor.reporters.analysis import (
     verdict,
     when,
 )
+from ackdoctor.reporters.finding_html import MAX_CARDS, cards, repairs
+from ackdoctor.reporters.growth_html import growth_curve
 from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import span
-from ackdoctor.reporters.terminal import finding_place, worst_first
-from ackdoctor.rulebook import PENDING_GROWTH
-from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Life, LifeRow
+from ackdoctor.reporters.terminal import worst_first
+from ackdoctor.spark.tables import Analysis, Completions, Latency, Life, LifeRow
 
-_MAX_FINDINGS = 50
 _OPEN_FINDINGS = 5  # the curve should be visible without much scrolling
-_MAX_LEFT = 6  # lines about what a finding left behind
-_MIN_POINTS = 3  # of the curve
-_WIDTH, _HEIGHT = 1000, 100  # of the curve's box
-_TIME_LABELS = 5
-_TOPS = (4, 8, 12, 16, 20, 24, 32, 40, 48, 60, 80, 100)  # of a value axis with four lines
 _ZERO = 0.12  # of the latency scale: from zero to the first power of ten
 _MAX_DECADES = 5  # with a label
 _QUANTILES = ("p50", "p90", "p99", "slowest")
@@ -79,7 +74,7 @@ def page(
         inputs=inputs,
         made=made,
         about=[*_about(analysis, made), *notes],
-        steps=_repairs(worst),
+        steps=repairs(worst),
         then=list(_unknowns(analysis, inputs)),
         nothing="Nothing needs repair in what was read." if clean else "",
         unreadable=analysis.unreadable,
@@ -87,14 +82,14 @@ def page(
         style=_STYLES.get(word, "good"),
         rest=rest,
         tiles=_tiles(analysis),
-        findings=[_finding(finding, number) for number, finding in enumerate(worst[:_MAX_FINDINGS])],
+        findings=cards(worst),
         open_findings=_OPEN_FINDINGS,
-        more_findings=len(worst) - _MAX_FINDINGS,
+        more_findings=len(worst) - MAX_CARDS,
         total_findings=len(worst),
         of="Pending roots" if analysis.ackers else "Open deliveries",
         curve=_curve(analysis),
         forecast=_trend_in_words(analysis),
-        bars=analysis.completions[:MAX_ROWS],
+        bars=[(_name(row), row) for row in analysis.completions[:MAX_ROWS]],
         latencies=_latencies(analysis),
         asides=list(asides(analysis)),
         lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
@@ -108,20 +103,20 @@ def _tables(analysis: Analysis) -> dict[str, Table]:
         "completions": table(
             "Completions per delivery",
             completion_rows(analysis, MAX_ROWS),
-            numbers={"delivered", "0x", "1x", "2x+", "acked", "failed", "p50", "p99", "oldest open"},
+            numbers=NUMBERS,
             total=len(analysis.completions),
         ),
-        "trees": table("Roots by their end", root_rows(analysis), numbers={"roots", "still pending"}),
+        "trees": table("Roots by their end", root_rows(analysis), numbers=NUMBERS),
         "ackers": table(
             "Ackers",
             acker_rows(analysis, MAX_ROWS),
-            numbers={"roots", "share", "messages", "at most", "left"},
+            numbers=NUMBERS,
             total=len(analysis.ackers),
         ),
         "quarantine": table(
             "Quarantine",
             quarantine_rows(analysis, MAX_ROWS),
-            numbers={"rows"},
+            numbers=NUMBERS,
             total=len(analysis.quarantine),
         ),
     }
@@ -146,28 +141,6 @@ def _age(seconds: float) -> str:
         if seconds >= 2 * length:
             return counted(int(seconds // length), unit)
     return counted(int(seconds), "second")
-
-
-def _repairs(worst: Sequence[Finding]) -> list[Step]:
-    """Return what to do about the findings, in their order."""
-    codes = {finding.code for finding in worst}
-    shown_elsewhere = {PENDING_GROWTH} if len(codes) > 1 else set()  # its help names the other findings
-    steps: dict[tuple[str, str], Step] = {}
-    for number, finding in enumerate(worst):
-        if finding.code in shown_elsewhere or finding.repaired_by in codes - {finding.code}:
-            continue
-        place = finding_place(finding)
-        who = ".".join(filter(None, (finding.component, finding.handler)))
-        step = Step(
-            action=finding.help or f"read what {finding.code} means",
-            place=place if place != finding.site.path else who or place,
-            why=finding.message,
-            code=finding.code,
-            sure=finding.confidence is Confidence.MUST,
-            target=f"finding-{number}" if number < _MAX_FINDINGS else "",
-        )
-        steps.setdefault((step.action, step.place), step)
-    return list(steps.values())
 
 
 def _unknowns(analysis: Analysis, inputs: Sequence[str]) -> Iterator[Step]:
@@ -212,92 +185,14 @@ def _tiles(analysis: Analysis) -> Iterator[tuple[int, str]]:
         yield sum(row.more for row in analysis.completions), "completed more than once"
 
 
-def _finding(finding: Finding, number: int) -> dict[str, object]:
-    left = () if isinstance(finding.evidence, PathWitness) else finding.evidence.left[:_MAX_LEFT]
-    return {
-        "id": f"finding-{number}",
-        "severity": finding.severity.word,
-        "code": finding.code,
-        "sure": finding.confidence is Confidence.MUST,
-        "place": finding_place(finding),
-        "who": ".".join(filter(None, (finding.component, finding.handler))),
-        "seen": finding.seen,
-        "message": finding.message,
-        "items": left,
-        "help": finding.help,
-    }
-
-
-# ---- pending roots over time ----
-
-
 def _curve(analysis: Analysis) -> dict[str, object] | None:
-    """Return the paths, ticks and labels of the growth curve; None for too few points."""
-    points = analysis.tally.growth
-    if len(points) < _MIN_POINTS:
-        return None
-    begin, end = points[0].time_ms, points[-1].time_ms
-    length = max(1, end - begin)
-    top = _axis_top(max(1, *(point.pending for point in points)))
-    xs = [(point.time_ms - begin) / length * _WIDTH for point in points]
-    edges = [0.0, *((a + b) / 2 for a, b in pairwise(xs)), float(_WIDTH)]
-    orphans = [point.orphans for point in points]
-    ticks = [top * share / 4 for share in (4, 3, 2, 1, 0)]
-    times = [_clock(point.time_ms, begin, end) for point in points]
-    numbers = [
-        {
-            "time": time,
-            "pending": f"{point.pending:,}",
-            "orphans": f"{point.orphans:,}",
-            "begun": f"{point.started:,}",
-        }
-        for time, point in zip(times, points, strict=True)
-    ]
-    return {
-        "width": _WIDTH,
-        "height": _HEIGHT,
-        "zone": "" if begin < FIRST_CLOCK_MS else "the logs' clocks" if analysis.logged else "UTC",
-        "first": points[0].pending,
-        "last": points[-1].pending,
-        "peak": max(point.pending for point in points),
-        "pending": _steps(xs, [point.pending for point in points], top),
-        "orphans": _steps(xs, orphans, top) if any(orphans) else "",
-        "trend": _trend(points, analysis.forecast, top),
-        "ticks": [f"{tick:,.0f}" if tick == int(tick) else f"{tick:,.1f}" for tick in ticks],
-        "times": [_clock(begin + length * n / (_TIME_LABELS - 1), begin, end) for n in range(_TIME_LABELS)],
-        "slots": [
-            (left, right - left, time, point)
-            for point, time, left, right in zip(points, times, edges, edges[1:], strict=False)
-        ],
-        "table": table("The numbers of the curve", numbers, numbers={"pending", "orphans", "begun"}),
-    }
-
-
-def _clock(ms: float, begin: float, end: float) -> str:
-    """`20:22:07`, with the day if the curve spans several; `28.0 s` after the begin for a virtual clock."""
-    if begin < FIRST_CLOCK_MS:
-        return span((ms - begin) / 1000)
-    first, last, time = (datetime.fromtimestamp(at / 1000, timezone.utc) for at in (begin, end, ms))
-    return f"{time:%H:%M:%S}" if first.date() == last.date() else f"{time:%m-%d %H:%M}"
-
-
-def _steps(xs: Sequence[float], sizes: Sequence[int], top: int) -> str:
-    """Return the SVG path of a step curve."""
-    steps = [f"M{xs[0]:.1f},{_y(sizes[0], top):.2f}"]
-    steps += [f"H{x:.1f}V{_y(size, top):.2f}" for x, size in zip(xs[1:], sizes[1:], strict=True)]
-    return "".join(steps)
-
-
-def _trend(points: Sequence[GrowthPoint], trend: Forecast | None, top: int) -> tuple[float, float] | None:
-    """Return the heights at which the fitted line begins and ends; None if no line fits."""
-    if trend is None or trend.fit < _MIN_FIT:
-        return None
-    mean_s = sum(point.time_ms for point in points) / len(points) / 1000
-    mean = sum(point.pending for point in points) / len(points)
-    first, last = (
-        mean + trend.per_second * (point.time_ms / 1000 - mean_s) for point in (points[0], points[-1])
+    points, trend = analysis.tally.growth, analysis.forecast
+    has_dates = bool(points) and points[0].time_ms >= FIRST_CLOCK_MS
+    return growth_curve(
+        points,
+        zone="" if not has_dates else "the logs' clocks" if analysis.logged else "UTC",
+        per_second=trend.per_second if trend is not None and trend.fit >= _MIN_FIT else None,
     )
-    return _y(min(max(first, 0), top), top), _y(min(max(last, 0), top), top)
 
 
 def _trend_in_words(analysis: Analysis) -> str:
@@ -308,17 +203,12 @@ def _trend_in_words(analysis: Analysis) -> str:
     return f"no steady growth: a straight line does not fit (R2 {trend.fit:.2f})"
 
 
-def _y(size: float, top: int) -> float:
-    return _HEIGHT - size / top * _HEIGHT
+# ---- completions and latencies ----
 
 
-def _axis_top(size: int) -> int:
-    """Return the next number that four grid lines divide well."""
-    tenth: int = 10 ** max(0, len(str(size)) - 2)
-    return next(top for n in _TOPS if (top := n * tenth) >= size)
-
-
-# ---- latencies ----
+def _name(row: Completions) -> str:
+    """`count (alerts)`; the component alone for its default stream."""
+    return f"{row.component} ({row.stream})" if row.stream not in {"", "default"} else row.component
 
 
 def _latencies(analysis: Analysis) -> dict[str, object] | None:
@@ -328,7 +218,7 @@ def _latencies(analysis: Analysis) -> dict[str, object] | None:
     ]
     rows += [
         (
-            f"{row.component}{f' ({row.stream})' if row.stream not in {'', 'default'} else ''}, process",
+            f"{_name(row)}, process",
             counted(row.delivered - row.never, "tuple"),
             row,
         )

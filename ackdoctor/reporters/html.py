@@ -13,11 +13,11 @@ from typing import NamedTuple, TextIO
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from ackdoctor import __version__
+from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.reporters import printable
 from ackdoctor.reporters.tables import span
-from ackdoctor.rulebook import RULE_URL, rule_name
-from ackdoctor.rulebook.glossary import glossary
+from ackdoctor.rulebook import RULE_URL, read_page_text, rule_name
 
 MAX_ROWS = 100  # of a table, or of a list
 _MAX_INPUTS = 5
@@ -98,15 +98,21 @@ class Words:
             known.add(piece.key or "-")
 
     def _word(self, form: str) -> Piece:
-        word = _singular(form.lower())
+        word = _forms()[form.lower()]
         key = f"word-{word.replace(' ', '-')}"
         self.used[key] = (word, glossary()[word])
         return Piece(form, key=key, meaning=glossary()[word])
 
 
 @cache
+def _forms() -> Mapping[str, str]:
+    """Return the word of the glossary behind each form of it, in small letters."""
+    return {form.lower(): word for word in glossary() for form in (word, _plural(word))}
+
+
+@cache
 def _pattern() -> re.Pattern[str]:
-    forms = sorted({form for word in glossary() for form in (word, _plural(word))}, key=len, reverse=True)
+    forms = sorted(_forms(), key=len, reverse=True)
     return re.compile(
         rf"`[^`]+`|(?<![\w./-])(?:{'|'.join(map(re.escape, forms))})(?![\w(/-]|\.\w)", re.IGNORECASE
     )
@@ -114,10 +120,6 @@ def _pattern() -> re.Pattern[str]:
 
 def _plural(word: str) -> str:
     return f"{word[:-1]}ies" if word.endswith("y") else f"{word}s"
-
-
-def _singular(form: str) -> str:
-    return next(word for word in glossary() if form in {word.lower(), _plural(word).lower()})
 
 
 def write(
@@ -199,3 +201,36 @@ def _visible(value: object) -> object:
     if not isinstance(value, str) or hasattr(value, "__html__"):
         return value
     return _LONG_WORD.sub(r"\1 … \2", printable(value))
+
+
+# ---- the glossary ----
+
+# docs/glossary.md is the one source; a wheel holds a copy of it.  A row with several words and as many meanings between
+# semicolons explains each word by its own meaning.
+_SECTIONS = ("Storm", "Reports")  # the words of the other sections have a plain meaning as well
+_ROW = re.compile(r"^\| (?!word |---)(?P<words>[^|]+) \| (?P<meaning>[^|]+) \|$", re.MULTILINE)
+
+
+@cache
+def glossary() -> Mapping[str, str]:
+    """Return the meaning of each word that reports explain."""
+    text = read_page_text(_locate())
+    sections = dict(part.partition("\n")[::2] for part in text.split("\n## ")[1:])
+    return {word: meaning for name in _SECTIONS for word, meaning in _rows(sections.get(name, ""))}
+
+
+def _rows(section: str) -> Iterator[tuple[str, str]]:
+    for row in _ROW.finditer(section):
+        words, meanings = row["words"].split(", "), row["meaning"].split("; ")
+        if len(words) != len(meanings):
+            meanings = [row["meaning"]] * len(words)
+        yield from zip(words, meanings, strict=True)
+
+
+def _locate() -> Path:
+    """Return the page: inside an installed package, under docs/ in a source checkout."""
+    package = Path(__file__).parent.parent
+    for file in (package / "glossary.md", package.parent / "docs" / "glossary.md"):
+        if file.is_file():
+            return file
+    raise RulebookError(f"{package.as_posix()}: the glossary is missing; reinstall ackdoctor")

@@ -1,10 +1,9 @@
 """What `ackdoctor lab run` shows: the screen and the JSON.  docs/json.md documents every field of the JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import TextIO
 
-from ackdoctor.lab.fates import Fate
 from ackdoctor.lab.run import Options, Outcome
 from ackdoctor.model.finding import Report
 from ackdoctor.model.topology import Judged
@@ -14,72 +13,55 @@ from ackdoctor.reporters.tables import block, span, sparkline
 from ackdoctor.reporters.terminal import full, headline
 from ackdoctor.reporters.topology import guarantee
 
-_COUNTS = ("messages", "completed", "repeated", "lost", "stuck", "open", "untracked")
-_SHOWN = 10  # faults of one component in the files
+COUNTS = ("messages", "completed", "repeated", "lost", "stuck", "open", "untracked")
+_RARE = frozenset({"stuck", "open", "untracked"})
 
 
 @dataclass(slots=True, kw_only=True)
 class LabRun:
-    """A run with its topology and options."""
+    """A run with its topology and options; `command` makes it again."""
 
     judged: Judged
     options: Options
     outcome: Outcome
+    command: str = ""
 
 
-def verdict(made: LabRun, report: Report) -> str:
-    """Return `BROKEN: ...`, `INCOMPLETE: ...` or `OK: ...`, in one sentence."""
-    outcome = made.outcome
-    faults = [
-        *(text for fate in outcome.fates for text in _losses(fate)),
-        *(
-            f"{counted(each.copies, 'untracked tuple')} from {each.source} to {each.target} lost"
-            for each in outcome.vanished
-        ),
-        *([counted(len(report.findings), "finding")] if report.findings else []),
-    ]
-    if faults:
-        return f"BROKEN: {printable('; '.join(faults))}"
+def about(made: LabRun) -> Iterator[tuple[str, str]]:
+    """Yield what was run, and how it went, as pairs of a name and a text."""
+    outcome, options, topology = made.outcome, made.options, made.judged.topology
+    settling = span(max(0, outcome.virtual_s - options.seconds))
+    yield "topology", f"{topology.name} ({topology.place}) with {outcome.profile.name}"
+    yield "run", f"seed {options.seed}, {span(options.seconds)} with faults, {settling} to settle"
+    yield "faults", str(options.plan)
+    if outcome.missed:
+        yield "did not happen", ", ".join(outcome.missed)
+    yield "the files promise", guarantee(made.judged.verdict)
+    if outcome.dropped:
+        yield "the network lost", counted(outcome.dropped, "message")
     if outcome.stopped:
-        return f"INCOMPLETE: {printable(outcome.stopped)}; nothing wrong until then"
-    total = sum(fate.messages + fate.untracked for fate in outcome.fates)
-    return f"OK: {counted(total, 'message')}, none lost or stuck"
-
-
-def _losses(fate: Fate) -> Iterator[str]:
-    who = f"of {fate.spout}"
-    if fate.lost:
-        yield f"{counted(fate.lost, 'message')} {who} lost"
-    if fate.stuck:
-        yield f"{counted(fate.stuck, 'message')} {who} stuck"
-    if fate.open:
-        yield f"{counted(fate.open, 'message')} {who} open at the end"
+        yield "stopped early", outcome.stopped
+    for each in outcome.unobserved:
+        yield "not observed", each
 
 
 def screen(made: LabRun, report: Report, stream: TextIO, context: Context, width: int) -> None:
     """Write the verdict, the run, what became of the messages, the deaths, the pending map and the findings."""
-    outcome, options, topology = made.outcome, made.options, made.judged.topology
-    stream.write(headline(verdict(made, report), context))
-    lines = [
-        f"{topology.name} ({topology.place}) with {outcome.profile.name}, seed {options.seed}:"
-        f" {span(options.seconds)} with faults, {span(max(0, outcome.virtual_s - options.seconds))} to settle",
-        f"faults: {options.plan}",
-        f"the files promise: {guarantee(made.judged.verdict)}",
-    ]
-    if outcome.dropped:
-        lines.append(f"the network lost {counted(outcome.dropped, 'message')}")
-    if outcome.stopped:
-        lines.append(f"stopped early: {outcome.stopped}")
-    lines += (f"not observed: {each}" for each in outcome.unobserved)
-    lines += report.notes
+    outcome = made.outcome
+    stream.write(headline(printable(outcome.verdict), context))
+    lines = [*(f"{name}: {text}" for name, text in about(made)), *report.notes]
+    if made.command and not outcome.survived:
+        lines.append(f"again: {made.command}")
     stream.writelines(f"  {printable(line)}\n" for line in lines)
     stream.write("\n")
+    lost = "untracked tuples: no spout learns that they are lost"
     blocks = [
-        _fates(outcome, context, width),
-        _vanished(outcome, context, width),
-        _deaths(outcome, context, width),
+        block("messages", fate_rows(outcome), context, width, numbers=COUNTS),
+        block(lost, vanished_rows(outcome), context, width, numbers=("lost",)),
+        block("deaths", death_rows(outcome), context, width, numbers=("deaths", "messages lost")),
         _pending(outcome, context),
-        _blame(made),
+        _blame(outcome),
+        _unjudged(outcome),
     ]
     stream.write("\n".join(each for each in blocks if each))
     if report.findings:
@@ -87,19 +69,23 @@ def screen(made: LabRun, report: Report, stream: TextIO, context: Context, width
         full(report, stream, context)
 
 
-def _fates(outcome: Outcome, context: Context, width: int) -> str:
+def fate_rows(outcome: Outcome) -> list[dict[str, str]]:
+    """Return what became of each spout's messages; rare ends only if there are any."""
+    shown = [
+        name for name in COUNTS if name not in _RARE or any(getattr(each, name) for each in outcome.fates)
+    ]
     rows = []
     for fate in outcome.fates:
-        cells = {name: f"{getattr(fate, name):,}" for name in _COUNTS}
+        row = {"spout": printable(fate.spout), **{name: f"{getattr(fate, name):,}" for name in shown}}
         if fate.lost_at_death:
-            cells["lost"] += f" ({fate.lost_at_death:,} with the spout)"
-        rows.append({"spout": printable(fate.spout), **cells})
-    empty = [name for name in ("stuck", "open", "untracked") if all(row[name] == "0" for row in rows)]
-    return block("messages", rows, context, width, numbers=_COUNTS, dropped=empty)
+            row["lost"] += f" ({fate.lost_at_death:,} with the spout)"
+        rows.append(row)
+    return rows
 
 
-def _vanished(outcome: Outcome, context: Context, width: int) -> str:
-    rows = [
+def vanished_rows(outcome: Outcome) -> list[dict[str, str]]:
+    """Return the untracked tuples that are lost."""
+    return [
         {
             "from": printable(each.source),
             "to": printable(each.target),
@@ -108,13 +94,11 @@ def _vanished(outcome: Outcome, context: Context, width: int) -> str:
         }
         for each in outcome.vanished
     ]
-    return block(
-        "untracked tuples: no spout learns that they are lost", rows, context, width, numbers=("lost",)
-    )
 
 
-def _deaths(outcome: Outcome, context: Context, width: int) -> str:
-    rows = [
+def death_rows(outcome: Outcome) -> list[dict[str, str]]:
+    """Return the deaths by component and reason."""
+    return [
         {
             "component": printable(each.component),
             "deaths": f"{each.times:,}",
@@ -123,7 +107,6 @@ def _deaths(outcome: Outcome, context: Context, width: int) -> str:
         }
         for each in outcome.deaths
     ]
-    return block("deaths", rows, context, width, numbers=("deaths", "messages lost"))
 
 
 def _pending(outcome: Outcome, context: Context) -> str:
@@ -132,26 +115,26 @@ def _pending(outcome: Outcome, context: Context) -> str:
     return f"entries of the acker\n  {sparkline(outcome.growth, context, f'{outcome.high_water:,}')}\n"
 
 
-def _blame(made: LabRun) -> str:
+def _blame(outcome: Outcome) -> str:
     """The faults that the files show in the components behind a loss."""
     lines = [
-        f"  {printable(f'{component}: {place} {code}: {message}')}\n"
-        for component, place, code, message in blamed(made)
+        f"{each.component or 'topology'}: {each.place} {each.code}: {each.message}" for each in outcome.blamed
     ]
-    return f"what the files show in the components behind it\n{''.join(lines)}" if lines else ""
+    return _lines("what the files show in the components behind it", lines)
 
 
-def blamed(made: LabRun) -> Iterator[tuple[str, str, str, str]]:
-    """Yield component, place, rule and message of the faults of each component behind a loss."""
-    outcome = made.outcome
-    behind = [fate.spout for fate in outcome.fates if fate.lost or fate.stuck]
-    if behind:  # a bolt may keep its messages from completing
-        behind += [node.id for node in made.judged.topology.nodes if node.id not in behind]
-    behind += (each.source for each in outcome.vanished if each.source not in behind)
-    for component in behind:
-        facts = made.judged.facts[component]
-        for fault in [each for each in facts.faults if not each.ignored][:_SHOWN]:
-            yield component, str(fault.place), fault.code, fault.message
+def _unjudged(outcome: Outcome) -> str:
+    lines = [
+        f"{each.component} ({each.place}): {each.why}" if each.place else each.why
+        for each in outcome.unjudged
+    ]
+    return _lines("not judged: no run can see it", lines)
+
+
+def _lines(head: str, lines: Sequence[str]) -> str:
+    return (
+        "".join(f"{line}\n" for line in (head, *(f"  {printable(each)}" for each in lines))) if lines else ""
+    )
 
 
 def document(made: LabRun, report: Report, stream: TextIO) -> None:
@@ -167,15 +150,15 @@ def document(made: LabRun, report: Report, stream: TextIO) -> None:
         "seconds": options.seconds,
         "virtual_seconds": outcome.virtual_s,
         "stopped": outcome.stopped or None,
+        "missed": list(outcome.missed),
         "dropped": outcome.dropped,
         "messages": [asdict(each) for each in outcome.fates],
         "vanished": [asdict(each) for each in outcome.vanished],
         "deaths": [asdict(each) for each in outcome.deaths],
         "growth": [asdict(each) for each in outcome.growth],
         "high_water": outcome.high_water,
-        "blamed": [
-            {"component": component, "place": place, "code": code, "message": message}
-            for component, place, code, message in blamed(made)
-        ],
+        "blamed": [each._asdict() for each in outcome.blamed],
+        "unjudged": [each._asdict() for each in outcome.unjudged],
+        "command": made.command,
     }
-    write_document(report, stream, verdict=verdict(made, report), run=run)
+    write_document(report, stream, verdict=outcome.verdict, run=run)

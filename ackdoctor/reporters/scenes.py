@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from typing import TextIO
 
 from ackdoctor import __version__
@@ -141,25 +142,7 @@ def document(played: Sequence[Played], setting: Setting, stream: TextIO) -> None
 def _run(result: Result) -> dict[str, object]:
     return {
         "label": result.label,
-        "moments": [
-            {
-                "time_ms": moment.time_ms,
-                "text": moment.text,
-                "pending": list(moment.pending),
-                "tables": list(moment.tables),
-                "stored": moment.stored,
-            }
-            for moment in result.moments
-        ],
-        "measures": [
-            {
-                "name": measure.name,
-                "value": measure.value,
-                "least": measure.least,
-                "most": measure.most,
-                "holds": measure.holds,
-            }
-            for measure in result.measures
-        ],
+        "moments": [asdict(moment) for moment in result.moments],
+        "measures": [{**asdict(measure), "holds": measure.holds} for measure in result.measures],
         "holds": result.holds,
     }

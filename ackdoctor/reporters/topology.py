@@ -225,8 +225,7 @@ def _reasons(judged: Judged, context: Context, width: int) -> str:
 
 
 def _gaps(judged: Judged, width: int) -> str:
-    gaps = dict.fromkeys((*judged.verdict.gaps, *judged.topology.gaps))
-    texts = [f"{gap.why}, {gap.place}" for gap in gaps]
+    texts = [f"{gap.why}, {gap.place}" for gap in gaps_of(judged)]
     if (more := len(texts) - _MAX_LINES) > 0:
         texts[_MAX_LINES:] = [f"and {more:,} more; --output-format json has all"]
     return _list("not decided by the files", texts, width)
@@ -284,6 +283,11 @@ def _defects(judged: Judged, width: int) -> str:
     return _list("defects", texts, width)
 
 
+def gaps_of(judged: Judged) -> list[Gap]:
+    """Return what the files do not decide about the guarantee or the wiring, each once."""
+    return list(dict.fromkeys((*judged.verdict.gaps, *judged.topology.gaps)))
+
+
 def defects_of(judged: Judged) -> list[Defect]:
     """Return the defects of the wiring and the configuration, each once."""
     return list(dict.fromkeys((*judged.defects, *judged.topology.defects)))
@@ -335,9 +339,7 @@ def plain_topology(judged: Judged) -> dict[str, object]:
         "reasons": [_reason(reason) for reason in verdict.reasons],
         "broken_paths": [list(path) for path in verdict.broken_paths],
         "config_defects": [_defect(defect) for defect in defects_of(judged)],
-        "gaps": [
-            {"why": gap.why, **_place(gap.place)} for gap in dict.fromkeys((*verdict.gaps, *topology.gaps))
-        ],
+        "gaps": [{"why": gap.why, **_place(gap.place)} for gap in gaps_of(judged)],
         "notes": list(verdict.notes),
     }
 

@@ -16,6 +16,7 @@ from ackdoctor.reporters.topology import (
     code_of,
     component_facts,
     defects_of,
+    gaps_of,
     guarantee,
     sentences,
     setting_rows,
@@ -154,7 +155,7 @@ def _topology(judged: Judged, number: int, advice: _Advice) -> dict[str, object]
     topology, verdict = judged.topology, judged.verdict
     wide = arrange(judged, _WIDE)
     narrow = next((layout for width in _NARROW if (layout := arrange(judged, width))), wide)
-    gaps = list(dict.fromkeys((*verdict.gaps, *topology.gaps)))
+    gaps = gaps_of(judged)
     return {
         "key": f"t{number}",
         "name": topology.name,
@@ -266,7 +267,6 @@ def _line(link: Link, layout: Layout, judged: Judged) -> dict[str, object]:
         "css": ("unsafe" if sure else "doubt") if link.unsafe else "safe",
         "arrow": not link.lower.rail,
         "path": "M" + "L".join(f"{x * _COLUMN:.1f},{y * _ROW:.1f}" for x, y in corners),
-        "marks": marks,
         "title": "; ".join(judged.verdict.reasons[mark - 1].why for mark in marks),
     }
 

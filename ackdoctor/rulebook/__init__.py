@@ -188,9 +188,15 @@ def _check_unique(page: R, pages: Mapping[str, R]) -> None:
 # ---- metadata ----
 
 
-def survey(directory: Path | None = None) -> tuple[dict[str, Rule], tuple[RulebookError, ...]]:
+def survey(directory: Path | None = None) -> tuple[Mapping[str, Rule], tuple[RulebookError, ...]]:
     """Return the metadata of all rules by code, and the errors of broken pages by file name."""
-    return read_all(directory or locate(), lambda path: parse_head(path, read_page_text(path).split("\n")))
+    return _survey(directory or locate())
+
+
+@cache
+def _survey(directory: Path) -> tuple[Mapping[str, Rule], tuple[RulebookError, ...]]:
+    """Read the pages of a directory once: they do not change while a process runs."""
+    return read_all(directory, lambda path: parse_head(path, read_page_text(path).split("\n")))
 
 
 def find(rules: Mapping[str, R], word: str) -> R | None:
@@ -203,16 +209,17 @@ def find(rules: Mapping[str, R], word: str) -> R | None:
 
 def rule_name(code: str) -> str:
     """Return the rule's name; '' for an unknown code or a page that does not parse."""
-    return _rules()[code].name if code in _rules() else ""
+    return known_rules()[code].name if code in known_rules() else ""
 
 
 def rule_severity(code: str) -> Severity:
     """Return the severity of the rule's page."""
-    return _rules()[code].severity if code in _rules() else Severity.WARNING
+    return known_rules()[code].severity if code in known_rules() else Severity.WARNING
 
 
 @cache
-def _rules() -> Mapping[str, Rule]:
+def known_rules() -> Mapping[str, Rule]:
+    """Return the metadata of all rules whose page parses, by code, read once."""
     return survey()[0]
 
 

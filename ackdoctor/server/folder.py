@@ -113,14 +113,9 @@ class Folder:
         self, findings: Sequence[Finding], texts: Texts, job: Job, *, unsafe: bool
     ) -> Mapping[Finding, Fix]:
         """Return the proven fixes of these findings."""
-        report = Report(findings=tuple(findings))
-        found = {}
-        for safe in (True, False)[: 1 + unsafe]:
-            offered = self._repairs(texts, job).offer(report, safe=safe)
-            for finding, each in zip(findings, offered.findings, strict=True):
-                if each.fix is not None:
-                    found[finding] = each.fix
-        return found
+        offered = self._repairs(texts, job).offer_all(Report(findings=tuple(findings)), unsafe=unsafe)
+        found = zip(findings, offered.findings, strict=True)
+        return {finding: each.fix for finding, each in found if each.fix is not None}
 
     def fixed(self, findings: Sequence[Finding], path: str, texts: Texts, job: Job) -> bytes | None:
         """Return a file with all safe fixes of these findings; None if there are none."""
@@ -135,7 +130,8 @@ class Folder:
             return replace(report, findings=tuple(each for each in report.findings if each.site.path == only))
 
         everything = partial(self._report, texts, job, all_rules(self.settings))
-        return Repairs(left, everything, self.root, {self.place(path): data for path, data in texts.items()})
+        contents = {self.place(path): data for path, data in texts.items()}
+        return Repairs(left, everything, self.root, contents, self.settings.rules)
 
     def suppression(self, finding: Finding, data: bytes) -> Edit | None:
         """Return the edit that adds a comment for a finding; None where no comment silences it."""
@@ -175,8 +171,3 @@ def _comments(finding: Finding, data: bytes) -> Iterator[tuple[Edit, int]]:
 
 def _document(data: bytes, place: str) -> Document | None:
     return open_document(data, "text" if is_text(place) else language_of(place).name)
-
-
-def is_linted(path: str) -> bool:
-    """Whether lint reads a file with this name."""
-    return is_text(path) or (path.endswith((".py", ".java")) and language_of(path).is_read)

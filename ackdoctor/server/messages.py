@@ -1,6 +1,6 @@
 """Findings in the editor's terms: diagnostics with their path, hovers with the rule's page, code actions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 
 from lsprotocol import types
@@ -8,7 +8,7 @@ from lsprotocol import types
 from ackdoctor.model import RulebookError
 from ackdoctor.model.finding import Finding, Fix, HeapWitness, Severity, Unreadable
 from ackdoctor.model.source import Site
-from ackdoctor.rulebook import RULE_URL, Rule, survey
+from ackdoctor.rulebook import RULE_URL, known_rules
 from ackdoctor.rulebook.pages import explanation, read_page
 from ackdoctor.server.texts import Text
 
@@ -78,16 +78,11 @@ def hover(findings: Sequence[Finding], text: Text, *, markdown: bool) -> types.H
 @cache
 def page(code: str) -> str:
     """Return the page of a rule as Markdown; "" if it cannot be read."""
-    rule = _rules().get(code)
+    rule = known_rules().get(code)
     try:
         return explanation(read_page(rule.path)) if rule else ""
     except RulebookError:
         return ""
-
-
-@cache
-def _rules() -> Mapping[str, Rule]:
-    return survey()[0]
 
 
 # ---- code actions ----

@@ -1,11 +1,11 @@
 """The settings that an editor sends, in `initializationOptions` or in the section `ackdoctor` of its configuration."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from ackdoctor.config import KEYS, Settings, nearest
-from ackdoctor.lint.run_settings import check_settings, settings_file
+from ackdoctor.lint.run_settings import check_settings, settings_file, with_selection
 
 SECTION = "ackdoctor"
 _KNOWN = {  # option -> its field, and the key of the settings file that takes such values
@@ -19,15 +19,15 @@ _KNOWN = {  # option -> its field, and the key of the settings file that takes s
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class Options:
-    """The options of an editor; a list that is not sent is None.
+    """The options of an editor; `select` is None if it is not sent.
 
     `config` is the settings file to read instead of the nearest one, `unsafe_fixes` offers fixes that need a reader.
     """
 
     config: Path | None = None
     select: tuple[str, ...] | None = None
-    extend_select: tuple[str, ...] | None = None
-    ignore: tuple[str, ...] | None = None
+    extend_select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
     unsafe_fixes: bool = True
 
     def settings(self, root: Path) -> Settings:
@@ -36,13 +36,12 @@ class Options:
         ConfigError or UsageError for a file or an option that cannot be used.
         """
         config = root / self.config if self.config else None
-        settings = settings_file([str(root)], config, root=root)
-        if self.select is not None:
-            settings = replace(settings, select=self.select, extend_select=(), ignore=())
-        if self.extend_select is not None:
-            settings = replace(settings, extend_select=(*settings.extend_select, *self.extend_select))
-        if self.ignore is not None:
-            settings = replace(settings, ignore=(*settings.ignore, *self.ignore))
+        settings = with_selection(
+            settings_file([str(root)], config, root=root),
+            select=self.select,
+            extend_select=self.extend_select,
+            ignore=self.ignore,
+        )
         typed = {
             selector: f"the editor's option `{option}`"
             for option, selectors in (

@@ -17,9 +17,10 @@ from pygls.workspace import PositionCodec
 
 from ackdoctor import __version__
 from ackdoctor.config import FILES
+from ackdoctor.lint.discover import is_linted
 from ackdoctor.model.finding import Unreadable
 from ackdoctor.server.engine import Engine, Stopped
-from ackdoctor.server.folder import Job, is_linted
+from ackdoctor.server.folder import Job
 from ackdoctor.server.options import SECTION, Options, read_options
 from ackdoctor.server.progress import CancelledByUser, Progress, progress_bar
 from ackdoctor.server.texts import path_of
@@ -121,8 +122,7 @@ class Server(LanguageServer):
     def look_again(self) -> None:
         """Check everything on the disk again."""
         for view in self.views:
-            view.folder.look_again()
-            view.version += 1
+            view.look_again()
         self._changed(self.views.texts)
 
     def take_text(self, uri: str, text: str) -> None:
@@ -143,8 +143,7 @@ class Server(LanguageServer):
         path = path_of(uri)
         if self.views.texts.pop(path, None) is not None:
             view = self.views.of(path)
-            view.version += 1
-            view.folder.look_again()
+            view.look_again()
             view.sent.pop(uri, None)
             self._touched.pop(path, None)
             if not self._pulls:

@@ -34,11 +34,15 @@ def encoded(text: str, path: str) -> bytes:
     return text.encode(codec, "replace") if codec else data
 
 
+def _decoded(data: bytes, path: str) -> str:
+    return decode_leniently(data, cookie=language_of(path).name == "python")
+
+
 class Text:
     """The lines of a file, and its places in the code units of the client."""
 
     def __init__(self, data: bytes, path: str, codec: PositionCodec) -> None:
-        self._lines = lines_of(decode_leniently(data, cookie=language_of(path).name == "python"))
+        self._lines = lines_of(_decoded(data, path))
         self._codec = codec
 
     def position(self, line: int, column: int) -> types.Position:
@@ -73,5 +77,5 @@ def line_edits(before: bytes, after: bytes, path: str, text: Text) -> Iterator[t
 
 def _with_ends(data: bytes, path: str) -> Sequence[str]:
     """Return the lines with their ends, as LF, CRLF and CR make them."""
-    text = decode_leniently(data, cookie=language_of(path).name == "python")
+    text = _decoded(data, path)
     return [text[start:end] for start, end in pairwise((*line_starts(text), len(text)))]

@@ -88,6 +88,11 @@ class View:
         """Whether the report on all files is up to date."""
         return self.exact is not None and self.exact.version == self.version
 
+    def look_again(self) -> None:
+        """Let the next report look at the disk."""
+        self.folder.look_again()
+        self.version += 1
+
     def current(self, path: str) -> Checked | None:
         """Return an up-to-date report that is exact in a file."""
         known = (self.exact, self.focused.get(path))
@@ -127,7 +132,9 @@ class Views:
         if around:
             return self._views[max(around, key=lambda root: len(root.parts))]
         parent = Path(path).parent
-        view = self._alone.setdefault(parent, View(Folder(parent)))
+        if parent not in self._alone:
+            self._alone[parent] = View(Folder(parent))
+        view = self._alone[parent]
         if path not in view.folder.named:
             view.folder.named += (path,)
             view.folder.look_again()

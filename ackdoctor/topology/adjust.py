@@ -72,7 +72,7 @@ def _key(finding: Finding) -> tuple[str, str]:
 
 def _adjusted(finding: Finding, uses: Iterable[_Use]) -> Finding:
     known = list(uses)
-    if not known or any(_is_open(use.wiring) for use in known):
+    if not known or any(use.wiring.graph.gaps for use in known):
         return finding
     why = _costs_nothing(finding, known)
     if why:
@@ -83,11 +83,6 @@ def _adjusted(finding: Finding, uses: Iterable[_Use]) -> Finding:
         spouts = ", ".join(dict.fromkeys(f"`{spout}`" for use in known for spout in _feeding(use)))
         return replace(finding, message=finding.message.replace(_CONDITION, f" by {spouts}"))
     return finding
-
-
-def _is_open(wiring: Wiring) -> bool:
-    """Whether the files leave open what a topology wires."""
-    return bool(wiring.judged.topology.gaps) or any(True for _ in wiring.graph.unknown_inputs())
 
 
 def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:

@@ -93,16 +93,15 @@ def stored_data(context: RuleContext) -> Stored:
         return Stored()
     early: list[Place] = []
     kept: list[Place] = []
-    for flow in context.flows:
-        if flow.entry is not None and flow.entry.kind in (EntryKind.DATA, EntryKind.BATCH):
-            objects = [_bolt(context, flow)]
-            early += _early_stores(*objects[0])
-            if not early:
-                objects += _collaborators(context, flow)
-                for each in objects[1:]:
-                    early += _early_stores(*each)
-            for obj, _ in objects:
-                kept += obj.kept_in_memory()
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
+        objects = [_bolt(context, flow)]
+        early += _early_stores(*objects[0])
+        if not early:
+            objects += _collaborators(context, flow)
+            for each in objects[1:]:
+                early += _early_stores(*each)
+        for obj, _ in objects:
+            kept += obj.kept_in_memory()
     return Stored(min(early, default=None), min(kept, default=None))
 
 
@@ -110,13 +109,22 @@ def acks_on_arrival(context: RuleContext) -> bool:
     """Whether the tuple is acked when its handler returns, by the framework or by the code."""
     if context.component.auto_ack:
         return context.discipline.completion is Moment.RETURN
-    stages = {
-        ended.state.tokens[ended.token].stage
+    stages = stages_at_return(context)
+    return Stage.ACKED in stages and Stage.HELD not in stages
+
+
+def stages_at_return(context: RuleContext) -> set[Stage | None]:
+    """Return the stages of the tuple where its handler returns; None is a path without a tuple."""
+    return {
+        _stage(ended)
         for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH)
         if ended.raised is None and ended.deferral is None and not ended.is_system
-        if ended.token is not None and ended.token in ended.state.tokens
     }
-    return Stage.ACKED in stages and Stage.HELD not in stages
+
+
+def _stage(ended: Ended) -> Stage | None:
+    held = ended.state.tokens.get(ended.token) if ended.token is not None else None
+    return held.stage if held is not None else None
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -328,12 +336,7 @@ class _Object:
         steps = handler.cfg.steps
         stored = [i for i, step in enumerate(steps) if self._reaches(handler, i, step.op, sites)]
         done = self._certain(handler, flushes)
-        closed = [
-            (index, kind)
-            for index in range(len(steps))
-            for kind in EdgeKind
-            if kind is EdgeKind.RAISE or index in done
-        ]
+        closed = _edges_past(handler, done)
         before = reachable(handler, [ENTRY], closed)
         return any(index in before and EXIT in reachable(handler, [index], closed) for index in stored)
 
@@ -384,10 +387,8 @@ class _Object:
         here = {site for site in sends if site[0] in self.arrival}
         if not here:
             return True  # at a tick, or on a thread
-        closed = [(index, EdgeKind.RAISE) for index in range(len(handler.cfg.steps))]
-        closed += [(index, kind) for index in self._certain(handler, here) for kind in EdgeKind]
-        skipped = EXIT in reachable(handler, [ENTRY], closed)
-        return skipped and any(self._is_awaited(*site) or self._is_sync(*site) for site in here)
+        skips = _can_skip(handler, self._certain(handler, here))
+        return skips and any(self._is_awaited(*site) or self._is_sync(*site) for site in here)
 
     @staticmethod
     def _is_sync(function: Function, index: int) -> bool:
@@ -430,15 +431,29 @@ class _Object:
             if helper is None or depth >= _DEPTH or index in found:
                 continue
             inner = self._certain(helper, sites, depth + 1)
-            closed = [
-                (each, kind)
-                for each in range(len(helper.cfg.steps))
-                for kind in EdgeKind
-                if kind is EdgeKind.RAISE or each in inner
-            ]
-            if inner and EXIT not in reachable(helper, [ENTRY], closed):
+            if inner and not _can_skip(helper, inner):
                 found.add(index)
         return found
+
+    def is_sent_at_once(self, handler: Function, field: str) -> bool:
+        """Whether every input sends the field: a running aggregate."""
+        sites = {(function, index) for function in self.arrival for index in self.flushes(function, field)}
+        return bool(sites) and not _can_skip(handler, self._certain(handler, sites))
+
+
+def _can_skip(function: Function, steps: set[int]) -> bool:
+    """Whether a path without an exception returns and runs none of these steps."""
+    return EXIT in reachable(function, [ENTRY], _edges_past(function, steps))
+
+
+def _edges_past(function: Function, steps: set[int]) -> list[tuple[int, EdgeKind]]:
+    """Return the edges behind these steps, and those of exceptions."""
+    return [
+        (index, kind)
+        for index in range(len(function.cfg.steps))
+        for kind in EdgeKind
+        if kind is EdgeKind.RAISE or index in steps
+    ]
 
 
 def _carriers(function: Function, place: Expr) -> frozenset[str]:
@@ -571,11 +586,11 @@ def _early_stores(obj: _Object, handler: Function) -> Iterator[Place]:
     stores = _by_field(obj.stores())
     for field, found in stores.items():
         waits = obj.is_flushed_later(field) or obj.waits(handler, field, found, collects=True)
-        if waits and not _is_sent_at_once(obj, handler, field):
+        if waits and not obj.is_sent_at_once(handler, field):
             yield _first(found)
     for field, found in _by_field(obj.overwrites()).items():  # the last tuple before a tick wins
         waits = obj.is_flushed_later(field, obj.ends) or obj.waits(handler, field, found, collects=False)
-        if field not in stores and waits and not _is_sent_at_once(obj, handler, field):
+        if field not in stores and waits and not obj.is_sent_at_once(handler, field):
             yield _first(found)
     yield from obj.kept_by_client(handler)
 
@@ -589,16 +604,3 @@ def _by_field(uses: Iterable[Use]) -> Mapping[str, list[Use]]:
 
 def _first(uses: Iterable[Use]) -> Place:
     return min(Place(use.function.path, use.step.span.line) for use in uses)
-
-
-def _is_sent_at_once(obj: _Object, handler: Function, field: str) -> bool:
-    """Whether every input sends the field: a running aggregate."""
-    sites = {(function, index) for function in obj.arrival for index in obj.flushes(function, field)}
-    if not sites:
-        return False
-    done = obj._certain(handler, sites)  # noqa: SLF001 - a part of this class
-    closed = chain.from_iterable(
-        [(index, EdgeKind.RAISE)] + ([(index, kind) for kind in EdgeKind] if index in done else [])
-        for index in range(len(handler.cfg.steps))
-    )
-    return EXIT not in reachable(handler, [ENTRY], closed)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from ackdoctor.checks.blocking import sleeps
 from ackdoctor.checks.facts.batches import batch_size
 from ackdoctor.checks.facts.dataflow import canonical_form
 from ackdoctor.checks.facts.fields import (
@@ -17,11 +18,10 @@ from ackdoctor.checks.facts.fields import (
     unreleased_fields,
 )
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
-from ackdoctor.checks.facts.sleeps import sleeps
 from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
-from ackdoctor.flow.events import Completed, Emitted, Ended, Flow
+from ackdoctor.flow.events import Completed, Emitted, Flow
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.witness import CAUGHT
 from ackdoctor.model.cfg import (
@@ -45,7 +45,7 @@ from ackdoctor.model.protocol import Op, Stage, Tick
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
 from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
-from ackdoctor.topology.early_acks import stored_data
+from ackdoctor.topology.early_acks import stages_at_return, stored_data
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 from ackdoctor.topology.unawaited import unawaited
@@ -206,29 +206,17 @@ def _without_anchors(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors
 # ---- completions ----
 
 
-def _ends(context: RuleContext) -> Iterator[Ended]:
-    """Yield the ends of the data handlers where they return."""
-    for _, ended in context.events(Ended, *_INPUTS):
-        if ended.raised is None and ended.deferral is None and not ended.is_system:
-            yield ended
-
-
-def _stage(ended: Ended) -> Stage | None:
-    held = ended.state.tokens.get(ended.token) if ended.token is not None else None
-    return held.stage if held is not None else None
-
-
 def _completes(context: RuleContext) -> bool | None:
     """Return whether any path acks or fails an input, or the framework does; None if that is not known."""
     if context.component.auto_ack:
         return True
     if any(done.op in (Op.ACK, Op.FAIL) for _, done in context.events(Completed)):
         return True
-    flows = [flow for flow in context.flows if flow.entry is not None and flow.entry.kind in _INPUTS]
+    flows = list(context.flows_of(*_INPUTS))
     unclear = any(flow.limited or flow.wrapped or flow.function.docstring_only for flow in flows)
     if context.component.auto_ack is None or not flows or unclear:
         return None
-    stages = {_stage(ended) for ended in _ends(context)}
+    stages = stages_at_return(context)
     if Stage.HELD in stages and not unreleased_fields(context):
         return None
     return None if None in stages or not stages else False
@@ -238,7 +226,7 @@ def _holds(context: RuleContext) -> bool:
     """Whether inputs may stay un-acked after their handler has returned."""
     if context.component.auto_ack:
         return context.discipline.completion is Moment.EXPIRY
-    return any(_stage(ended) is Stage.HELD for ended in _ends(context))
+    return Stage.HELD in stages_at_return(context)
 
 
 def _completes_at_ticks(context: RuleContext) -> bool:

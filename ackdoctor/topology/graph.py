@@ -46,11 +46,15 @@ class Graph:
                 found.setdefault(edge.source, {}).setdefault((edge.target, edge.stream), edge)
         return {source: tuple(edges.values()) for source, edges in found.items()}
 
-    def unknown_inputs(self) -> Iterator[Gap]:
-        """Yield the subscriptions whose source the files do not decide."""
-        for edge in self.topology.edges:
-            if edge.source not in self.nodes and not is_name(edge.source):
-                yield Gap(f"it is not known what {edge.target} subscribes to", edge.place)
+    @cached_property
+    def gaps(self) -> tuple[Gap, ...]:
+        """What the files leave open: the topology's gaps, and the subscriptions whose source they do not decide."""
+        unknown = (
+            Gap(f"it is not known what {edge.target} subscribes to", edge.place)
+            for edge in self.topology.edges
+            if edge.source not in self.nodes and not is_name(edge.source)
+        )
+        return (*self.topology.gaps, *unknown)
 
     def consumed(self, node: str) -> tuple[Edge, ...]:
         """Return the edges that leave a node."""

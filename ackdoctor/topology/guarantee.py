@@ -133,8 +133,7 @@ def by_spout(
 
 
 def _of_spout(graph: Graph, tracking: Tracking, spout: Node, best_effort: Collection[str]) -> Verdict:
-    gaps = [*graph.topology.gaps, *graph.unknown_inputs(), *tracking.gaps]
-    found = Evidence(gaps=gaps, notes=list(tracking.notes))
+    found = Evidence(gaps=[*graph.gaps, *tracking.gaps], notes=list(tracking.notes))
     if tracking.reason is not None:
         found.reasons.append(tracking.reason)
     ids = _add_spout(graph, spout, found)
@@ -398,7 +397,7 @@ def _add_rewind(spout: Node, facts: ComponentFacts, found: Evidence) -> None:
 
 def _effectively_once(graph: Graph, tracking: Tracking, spout: Node) -> Verdict:
     """Return the guarantee of Heron's effectively once: state is restored and the source rewinds; nothing is acked."""
-    found = Evidence(gaps=[*graph.topology.gaps, *graph.unknown_inputs()])
+    found = Evidence(gaps=list(graph.gaps))
     place = tracking.checkpoints or graph.topology.place
     stateless = []
     for node in graph.paths_from(spout.id):

@@ -6,18 +6,10 @@ is broad, or catches errors of a client, that it only logs, and that the tuple i
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.ack102_swallowed_failure import hides_failure, is_broad, is_of_client
-from ackdoctor.checks.facts.dataflow import (
-    data_params,
-    derived_names,
-    handler_steps,
-    mentions_any,
-    raising_steps,
-    reachable,
-    tuple_names,
-)
+from ackdoctor.checks.facts.dataflow import handler_steps, mentions_any, raising_steps, reachable, tuple_names
 from ackdoctor.checks.facts.fields import uses_resource
 from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.checks.swallowed_failure import hides_failure, is_broad, is_of_client
 from ackdoctor.flow.events import Completed, Flow
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS
@@ -37,9 +29,7 @@ def likely_swallowed(context: RuleContext) -> Iterator[Fault]:
     acks = [
         done for _, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH) if done.op is Op.ACK
     ]
-    for flow in context.flows:
-        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH):
-            continue
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
         for function in context.functions_of(flow):
             for index, step in enumerate(function.cfg.steps):
                 if isinstance(step.op, Catch) and _swallows(context, flow, function, index, acks):
@@ -59,7 +49,7 @@ def _swallows(
     handling = handler_steps(function, index)
     if not all(_ignores(context, flow, function, each) for each in handling):
         return False
-    steps, data = function.cfg.steps, _data(flow, function)
+    steps, data = function.cfg.steps, tuple_names(flow, function)
     tried = raising_steps(function, index)
     entered = [edge.target for edge in steps[index].edges if edge.kind is EdgeKind.TRUE]
     after = reachable(function, entered) - tried
@@ -67,12 +57,6 @@ def _swallows(
         return False  # it goes on with the record
     worked = any(_is_work(context, function, steps[each].op, data) for each in tried)
     return worked and _is_acked_after(context, function, after, acks)
-
-
-def _data(flow: Flow, function: Function) -> frozenset[str]:
-    if function is flow.function:
-        return tuple_names(flow, function)
-    return derived_names(function, frozenset(data_params(function)))
 
 
 def _ignores(context: RuleContext, flow: Flow, function: Function, index: int) -> bool:

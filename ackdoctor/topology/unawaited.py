@@ -6,7 +6,7 @@ that waits in the client dies with the worker.
 
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import data_params, derived_names, mentions_any, tuple_names
+from ackdoctor.checks.facts.dataflow import mentions_any, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Flow
 from ackdoctor.flow.expressions import last_name
@@ -29,19 +29,21 @@ def unawaited(context: RuleContext) -> Iterator[Fault]:
     """
     if not acks_on_arrival(context):
         return
-    for flow in context.flows:
-        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH):
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
+        calls = [
+            (function, step.op, step.span)
+            for function in context.functions_of(flow)
+            for step in function.cfg.steps
+            if isinstance(step.op, Call)
+        ]
+        if any(last_name(call.func) in _AWAITS for _, call, _ in calls):
             continue
-        functions = list(context.functions_of(flow))
-        calls = [(f, step) for f in functions for step in f.cfg.steps if isinstance(step.op, Call)]
-        if any(last_name(step.op.func) in _AWAITS for _, step in calls if isinstance(step.op, Call)):
-            continue
-        for function, step in calls:
-            if isinstance(step.op, Call) and _starts(context, flow, function, step.op):
-                name = last_name(step.op.func)
+        for function, call, span in calls:
+            if _starts(context, flow, function, call):
+                name = last_name(call.func)
                 why = f"`{name}` returns before its effect, and the tuple is acked: a failure after the ack loses it"
                 must = name.lower().endswith(ASYNC_SUFFIX)
-                yield Fault(ACK_BEFORE_DONE, must, Place(function.path, step.span.line), why)
+                yield Fault(ACK_BEFORE_DONE, must, Place(function.path, span.line), why)
 
 
 def _starts(context: RuleContext, flow: Flow, function: Function, call: Call) -> bool:
@@ -49,11 +51,7 @@ def _starts(context: RuleContext, flow: Flow, function: Function, call: Call) ->
     if not call.dropped or not isinstance(call.func, Attr) or context.verb_kind(function, call) is not None:
         return False
     given = [arg.value for arg in call.args]
-    data = (
-        tuple_names(flow, function)
-        if function is flow.function
-        else derived_names(function, frozenset(data_params(function)))
-    )
+    data = tuple_names(flow, function)
     if any(isinstance(value, Closure) for value in given) or not any(mentions_any(v, data) for v in given):
         return False
     name, obj = call.func.name, call.func.obj

@@ -6,6 +6,7 @@ class that derives from a framework's. Components need no change, and `undo` res
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from threading import RLock, get_ident
 from types import ModuleType
@@ -164,6 +165,24 @@ def install(ledger: Ledger, recorder: Recorder | None = None) -> "Installation":
     return installation
 
 
+@contextmanager
+def installed_alone(ledger: Ledger) -> Iterator["Installation"]:
+    """Wrap the frameworks for this ledger only; the installation that wraps them now pauses meanwhile."""
+    paused = list(_WRAPPING)
+    for other in paused:
+        other.undo()
+    installation = install(ledger)
+    try:
+        yield installation
+    finally:
+        installation.undo()
+        for other in paused:
+            other.begin()
+
+
+_WRAPPING: list["Installation"] = []  # at most one, unless they wrap different frameworks
+
+
 class Installation:
     """The wrapped attributes; `undo` restores them."""
 
@@ -190,6 +209,7 @@ class Installation:
             self.undo()
             raise
         self._arrivals.begin()
+        _WRAPPING.append(self)
 
     def _wrap_all(self) -> None:
         for dialect in self._dialects:
@@ -205,6 +225,8 @@ class Installation:
     def undo(self) -> None:
         """Remove all wrappers, the last one first. A second call does nothing."""
         self._arrivals.end()
+        if self in _WRAPPING:
+            _WRAPPING.remove(self)
         self._live = False
         self._patches.undo()
         self._wrappers.forget_running()

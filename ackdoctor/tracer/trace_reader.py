@@ -10,6 +10,7 @@ from heapq import merge
 from itertools import chain
 from os.path import isdir
 from pathlib import Path
+from stat import S_ISREG
 from types import ModuleType
 from typing import TypeAlias
 
@@ -118,10 +119,10 @@ class Reading:
 
     def _rows(self, path: Path) -> Iterator[Event]:
         run, worker = partition(path)
-        if path.exists() and not path.is_file():
-            self._fault(path, "not a regular file")
-            return
         try:
+            if not _is_regular_or_gone(path):
+                self._fault(path, "not a regular file")
+                return
             if path.name.startswith("."):
                 yield from self._live_rows(path, run, worker)
             elif path.suffix == JSON_LINES:
@@ -212,6 +213,14 @@ class Reading:
         if path not in namesakes and not any(_is_same(path, other) for other in namesakes):
             namesakes.append(path)
             self.sources[path] = place
+
+
+def _is_regular_or_gone(path: Path) -> bool:
+    """Ask once: a live file may become a part at any time."""
+    try:
+        return S_ISREG(path.stat().st_mode)
+    except FileNotFoundError:
+        return True
 
 
 def _is_same(path: Path, other: Path) -> bool:

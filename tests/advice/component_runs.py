@@ -59,15 +59,23 @@ class Cost(Enum):
 
 @dataclass(slots=True, kw_only=True)
 class Result:
-    """The first run with each cost, and the components that ran."""
+    """The first run with each cost, and the components that ran.
+
+    `settings` has every run, `runs` every run with a cost, `ends` what became of the tuples of each run in which a call
+    failed or said no.
+    """
 
     costs: dict[Cost, str] = field(default_factory=dict)
+    settings: set[str] = field(default_factory=set)
+    runs: set[tuple[Cost, str]] = field(default_factory=set)
+    ends: dict[str, list[Verdict]] = field(default_factory=dict)
     classes: list[str] = field(default_factory=list)
     reason: str = ""  # why no component ran
     late: bool = False  # a run did not end within the time limit
 
-    def note(self, cost: Cost, setting: str) -> None:
-        self.costs.setdefault(cost, setting)
+    def note(self, cost: Cost, setting: str, error: str = "") -> None:
+        self.costs.setdefault(cost, f"{setting}: {error}" if error else setting)
+        self.runs.add((cost, setting))
 
 
 class _LateError(BaseException):
@@ -221,6 +229,7 @@ def _run(
         setting += ", answers are empty"
     if failures.at is not None:
         setting += f", call {failures.at + 1} fails{' as expected' * failures.expected}"
+    result.settings.add(setting)
     before = set(threading.enumerate())
     try:
         if descent(cls)[1].kind is Kind.SPOUT:
@@ -263,10 +272,13 @@ def _run_bolt(
         failures.running = True
         before = set(threading.enumerate())  # a framework's loop is one of them
         lost: list[str] = []
+        refused: list[str] = []
         for _ in range(2):
             failures.begin_tuple()
             emitted = len(bench.emitted)
             delivery = bench.feed(*record)
+            if failures.failed or failures.outcome is Outcome.NO:
+                refused.append(delivery)
             if bench.died:
                 _note_death(bench.died, result, setting)
                 return
@@ -287,11 +299,13 @@ def _run_bolt(
             result.note(Cost.LEAKS, setting)
         if any(bench.verdict(delivery) is Verdict.COMPLETE for delivery in lost):
             result.note(Cost.LOSES, setting)
+        if refused:
+            result.ends[setting] = [bench.verdict(delivery) for delivery in refused]
 
 
 def _note_death(error: ShellError, result: Result, setting: str) -> None:
     broken = any(words in str(error) for words in _PROTOCOL)
-    result.note(Cost.TWICE if broken else Cost.EXITS, f"{setting}: {error}")
+    result.note(Cost.TWICE if broken else Cost.EXITS, setting, str(error))
 
 
 @contextmanager

@@ -1,7 +1,7 @@
 """The outside of each Python fixture topology, for runs with failures: a source of messages, and a sink that counts effects.
 
 A source keeps what it has not delivered over the death of its spout.  One that locks a message delivers it again to a new
-spout until it is deleted.
+spout until it is deleted.  The first messages are plain; each fifth one after them takes another way through the bolts.
 """
 
 from collections import Counter, deque
@@ -44,6 +44,10 @@ class World:
             yield message
 
 
+def _is_odd_one(message: int) -> bool:
+    return message > MESSAGES and message % 5 == 0
+
+
 class _Sink:
     """A database, ledger or vault: `where` tells which part of what is written names the message."""
 
@@ -75,8 +79,12 @@ def orders(world: World) -> Mapping[str, object]:
     class OrderQueue:
         def take(self, timeout: float) -> Any:
             message = world.take()
-            lines = [{"sku": f"s{message}", "quantity": 1, "price": 1.0}]
-            return None if message is None else {"customer": "ann", "lines": lines, "number": message}
+            if message is None:
+                return None
+            line = {"sku": f"s{message}", "quantity": 1, "price": 1.0}
+            customer = "test" if _is_odd_one(message) else "ann"
+            lines = [line] * (2 if message > MESSAGES and message % 2 else 1)
+            return {"customer": customer, "lines": lines, "number": message}
 
         def put(self, order: Any) -> None:
             world.waiting.append(order["number"])
@@ -95,7 +103,9 @@ def page_views_of_pystorm(world: World) -> Mapping[str, object]:
 
     def follow(_path: str) -> Iterator[Any]:
         for message in world.follow():
-            yield message, f'{{"visitor": "v{message}", "url": "/{message}", "ts": 1}}'
+            visitor = message if message <= MESSAGES else MESSAGES + message % 10
+            view = f'{{"visitor": "v{visitor}", "url": "/{message}", "ts": 1}}'
+            yield message, "no JSON" if _is_odd_one(message) else view
 
     return {
         "site_stats": SimpleNamespace(Database=lambda _url: Database(world)),
@@ -111,7 +121,7 @@ def page_views_of_pyleus(world: World) -> Mapping[str, object]:
 
     def follow(_path: str) -> Iterator[Any]:
         for message in world.follow():
-            yield SimpleNamespace(offset=message, url=f"/{message}")
+            yield SimpleNamespace(offset=message, url=f"{'' if _is_odd_one(message) else '/'}{message}")
 
     database = SimpleNamespace(Database=lambda _url: Database(world), Unavailable=RuntimeError)
     return {"site_stats": database, "page_views_log": SimpleNamespace(follow=follow)}
@@ -128,7 +138,8 @@ def petrel_orders(world: World) -> Mapping[str, object]:
             if message is None:
                 return None
             world.locked[message] = 1
-            return SimpleNamespace(number=message, country="CH", value=10.0)
+            country = "DE" if _is_odd_one(message) else "CH"
+            return SimpleNamespace(number=message, country=country, value=10.0)
 
         def delete(self, number: int) -> None:
             world.locked.pop(number, None)
@@ -156,7 +167,8 @@ def sensors_of_heronpy(world: World) -> Mapping[str, object]:
 
     def subscribe(_url: str) -> Iterator[Any]:
         for message in world.follow():
-            yield SimpleNamespace(id=message, sensor=f"s{message}", value=20.5)
+            value = None if _is_odd_one(message) else 20.5
+            yield SimpleNamespace(id=message, sensor=f"s{message}", value=value)
 
     return {
         "archive": SimpleNamespace(Archive=lambda _url: Archive(world)),
@@ -178,7 +190,9 @@ def sensors_of_storm_py(world: World) -> Mapping[str, object]:
             world.waiting.append(reading.number)
 
     class Offsets(dict[str, float]):
-        def __missing__(self, _sensor: str) -> float:
+        def __missing__(self, sensor: str) -> float:
+            if _is_odd_one(int(sensor.removeprefix("s"))):
+                raise KeyError(sensor)
             return 0.5
 
         def reload(self) -> None: ...

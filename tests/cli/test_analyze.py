@@ -274,6 +274,7 @@ class TestOnSpark:
         assert acker.startswith("  no line is of an acker: the logs do not say what became of the roots")
         assert note.startswith("  1 tuple was in hand where a log ends or its worker restarted, for less")
 
+    @pytest.mark.minutes
     def test_a_component_whose_tuples_are_all_in_hand_is_not_ok(self, shell, tmp_path):
         line = "2026-11-21 20:22:0{}.403 o.a.s.d.executor Thread-3-x-executor[3 3] [INFO] Processing received message FOR 3 TUPLE: source: s:4, stream: default, id: {{{}=2}}, [1]\n"
         log = tmp_path / "worker.log"

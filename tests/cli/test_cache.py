@@ -122,6 +122,7 @@ def started(tree: Path, *command: str, **variables: str) -> "subprocess.Popen[by
     )
 
 
+@pytest.mark.minutes
 def test_runs_at_the_same_time_share_a_cache(tree, cache):
     write(tree, {f"bolts/b{number}.py": (BOLT, CLEAN)[number % 2] for number in range(20)})
     first, err = started(tree, "-m", "ackdoctor", *LINT, "--no-cache").communicate()

@@ -5,7 +5,6 @@ import json
 import pytest
 
 from ackdoctor import checks
-from ackdoctor.checks import ack104_ack_in_loop
 from ackdoctor.lint import analysis, files, select
 from tests.lint.project import BOLT, CLEAN, write
 
@@ -96,7 +95,8 @@ def test_a_failing_rule_does_not_stop_other_rules(shell, tmp_path, monkeypatch):
     def check(context):
         raise MemoryError
 
-    monkeypatch.setattr(ack104_ack_in_loop, "check", check)
+    broken = {**checks.load(), "ACK104": checks.Check("ack-in-loop", check)}
+    monkeypatch.setattr(checks, "load", lambda: broken)
     outcome = shell("lint", "--no-cache", "--output-format", "concise", ".")
     assert outcome.code == 2
     assert outcome.err == "good.py:4:0: internal error in CountBolt, ACK104: MemoryError\n"

@@ -84,7 +84,7 @@ def test_a_law_that_does_not_hold_exits_with_1(shell, monkeypatch):
         (("--scale", "nan"), "ackdoctor: --scale: nan is not a factor\n"),
         (
             ("--output-format", "html"),
-            "ackdoctor: --output-format: 'html' is not one of text, json\n",
+            "ackdoctor: --output-format: 'html' is not one of full, json\n",
         ),
         (
             ("--output-file", "no/such.json"),

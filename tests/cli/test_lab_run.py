@@ -1,13 +1,18 @@
 """`ackdoctor lab run`: the user's own components under faults."""
 
 import json
+import os
+import subprocess
 import sys
 import time
 from textwrap import dedent
+from types import ModuleType
+from typing import Any
 
 import pytest
 
 from tests.frameworks import framework
+from tests.reporters.pages import Page
 
 framework("streamparse")
 
@@ -89,11 +94,19 @@ def test_a_sound_topology_loses_nothing_under_faults(shell, project):
     before, path = set(sys.modules), list(sys.path)
     code, out, err = run(shell, "--kill", "count@20", "--kill", "acker=2", "--drop", "5%", "--seed", "3")
     assert (code, err) == (0, "")
-    assert out.startswith("OK: 30 messages, none lost or stuck\n  Words (topology.py:")
+    assert out.startswith("OK: 30 messages, none lost or stuck\n  topology: Words (topology.py:")
     assert "faults: --kill count@20 --kill acker=2 --drop 5%" in out
     assert "killed, as planned" in out
     assert ({"count", "words", "stubs", "shop"} & set(sys.modules), sys.path) == (set(), path)
     assert not {name for name in set(sys.modules) - before if name.startswith("shop")}
+
+
+def test_a_module_that_was_imported_before_is_set_aside(shell, project, monkeypatch):
+    before = ModuleType("count")
+    before.__file__ = str(project.resolve() / "count.py")
+    monkeypatch.setitem(sys.modules, "count", before)
+    assert run(shell).code == 0
+    assert sys.modules["count"] is before
 
 
 def test_equal_seeds_give_equal_runs(shell, project):
@@ -110,7 +123,7 @@ def test_a_bolt_that_never_acks_is_blamed(shell, project):
     (message,) = found["run"]["messages"]
     assert (code, message["stuck"], message["lost"]) == (1, 30, 0)
     assert [(each["code"], each["path"]) for each in found["findings"]] == [("ACK101", "count.py")]
-    assert found["run"]["blamed"][0]["code"] == "ACK101"
+    assert [each["code"] for each in found["run"]["blamed"]] == ["ACK101"]
 
 
 def test_a_spout_that_gives_up_loses_what_a_dead_bolt_held(shell, project):
@@ -138,23 +151,61 @@ def test_an_exception_of_a_bolt_is_named_with_its_line(shell, project):
     assert "LookupError: word0 (count.py:6)" in " ".join(out.split())
 
 
-@pytest.mark.parametrize(
-    ("name", "old", "new", "message"),
-    [
-        (
-            "count.py",
-            "class",
-            "import redis_that_is_missing\nclass",
-            "count.py:4: ModuleNotFoundError: No module",
-        ),
-        ("count.py", "class", "raise SystemExit(3)\nclass", "count.py:4: SystemExit: 3"),
-        ("words.py", 'conf["queue"]', 'conf["host"]', "words.py:9: `words` cannot start: KeyError: 'host'"),
-        ("words.py", 'conf["queue"]', "None", "stubs.py:6: `words` cannot start: AssertionError"),
-    ],
-)
+TOPOLOGY = "class Words(Topology):"
+GROUPING = 'Grouping.fields("word")'
+WRONG_FILES = [
+    ("topology.py", TOPOLOGY, "clas Words:", "topology.py:7: syntax error"),
+    ("count.py", "class", "clas", "count.py:4: syntax error"),
+    (
+        "count.py",
+        "class",
+        "import gone\nclass",
+        "count.py:4: ModuleNotFoundError: No module named 'gone'; install",
+    ),
+    ("count.py", "class", "raise SystemExit(3)\nclass", "count.py:4: SystemExit: 3"),
+    ("count.py", "class", "while True: pass\nclass", "count.py:4: the import does not end within 1 s"),
+    (
+        "words.py",
+        'conf["queue"]',
+        'conf["host"]',
+        "words.py:9: `words` cannot start: KeyError: 'host'; --conf",
+    ),
+    ("words.py", 'conf["queue"]', "None", "stubs.py:6: `words` cannot start: AssertionError"),
+    (
+        "topology.py",
+        GROUPING,
+        'Grouping.custom_object("a.B", [])',
+        "by the grouping custom a.B, which the lab does not",
+    ),
+    ("topology.py", GROUPING, "HOW", "by a grouping that the files do not show"),
+    ("topology.py", GROUPING, "Grouping.fields(KEY)", "by fields that the files do not show"),
+    ("topology.py", GROUPING, 'Grouping.fields("url")', "by field 'url', which the stream does not declare"),
+    ("topology.py", "{words:", "{words[STREAM]:", "topology.py:9: the files do not show to which stream"),
+    (
+        "topology.py",
+        f"{{words: {GROUPING}}}",
+        "wire(words)",
+        "topology.py:9: `wire(words)` decides what count",
+    ),
+    (
+        "topology.py",
+        TOPOLOGY,
+        f'{TOPOLOGY}\n    config = {{"topology.acker.executors": int(input())}}',
+        "topology.acker.executors is not decided: ",
+    ),
+    (
+        "topology.py",
+        TOPOLOGY,
+        f'{TOPOLOGY}\n    config = {{"topology.message.timeout.secs": "30"}}',
+        "topology.py:8: topology.message.timeout.secs is '30'; Storm wants a number from 1",
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "old", "new", "message"), WRONG_FILES)
 def test_what_cannot_run_is_one_sentence(shell, project, name, old, new, message):
     edit(project, name, old, new)
-    code, out, err = run(shell)
+    code, out, err = run(shell, "--limit", "1")
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
     assert "Traceback" not in err
@@ -164,19 +215,94 @@ def test_what_cannot_run_is_one_sentence(shell, project, name, old, new, message
     ("arguments", "message"),
     [
         (("nothing.py",), "nothing.py is no file"),
+        ((".",), "TOPOLOGY: . is a directory"),
         (("count.py",), "count.py: no topology"),
         (("topology.py", "Other"), "no topology is called `Other`"),
         (("topology.py", "--kill", "cuont@1"), "did you mean `count`?"),
+        (("topology.py", "--raise", "cuont@1"), "did you mean `count`?"),
+        (("topology.py", "--slow", "cuont=1s"), "did you mean `count`?"),
+        (("topology.py", "--slow", "words=1s"), "--slow: `words` is a spout"),
+        (("topology.py", "--drop", "count=5%"), "--drop: 'count=5%' is not a share of the messages"),
+        (("topology.py", "--drop", "101%"), "--drop: '101%' is not a share of the messages"),
+        (("topology.py", "--kill", "count@90s"), "--kill count@90s: the faults end after 60 s"),
         (("topology.py", "--stub", "shop=stubs"), "--stub: 'shop=stubs' is not MODULE:NAME=MODULE:CLASS"),
         (("topology.py", "--conf", "queue"), "--conf: 'queue' is not KEY=VALUE"),
         (("topology.py", "--project", "/nowhere"), "is not below"),
         (("topology.py", "--stub", "shop:Source=stubs:None_"), "has no attribute 'None_'"),
+        (
+            ("topology.py",),
+            "words.py:1: ModuleNotFoundError: No module named 'shop'; install it, or replace it",
+        ),
     ],
 )
 def test_a_wrong_argument_is_one_sentence(shell, project, arguments, message):
     code, out, err = shell("lab", "run", *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err
+
+
+def test_a_setting_on_the_command_line_decides_what_the_files_leave_open(shell, project):
+    edit(project, "topology.py", TOPOLOGY, f'{TOPOLOGY}\n    config = {{"topology.acker.executors": N}}')
+    assert run(shell, "--conf", "topology.acker.executors=2").code == 0
+    assert "untracked tuples" in run(shell, "--conf", "topology.acker.executors=0", "--kill", "count@5").out
+
+
+@pytest.mark.parametrize(
+    ("name", "old", "new", "message"),
+    [
+        ("stubs.py", "range(30)", "range(0)", "INCOMPLETE: no spout emitted a message\n"),
+        (
+            "words.py",
+            "word = self",
+            'raise OSError("no route")\n        word = self',
+            "words died of OSError: no route (w",
+        ),
+    ],
+)
+def test_a_run_without_messages_is_not_ok(shell, project, name, old, new, message):
+    edit(project, name, old, new)
+    code, out, _ = run(shell)
+    assert (code, message in out) == (2, True)
+
+
+def test_a_component_that_does_not_return_is_named(shell, project, monkeypatch):
+    monkeypatch.setattr("ackdoctor.lab.run.GRACE_S", 0)
+    edit(project, "count.py", "tup.values[0].upper()", "Event().wait()")
+    edit(project, "count.py", "class", "from threading import Event\n\n\nclass")
+    code, out, _ = run(shell, "--limit", "1")
+    assert code == 2
+    assert out.startswith("INCOMPLETE: `count` did not return within 1 s of real time")
+
+
+def test_a_fault_that_did_not_happen_is_said(shell, project):
+    code, out, _ = run(shell, "--kill", "count@500", "--raise", "count@5")
+    assert code == 0
+    assert out.startswith("OK: 30 messages, none lost or stuck; --kill count@500 did not happen\n")
+
+
+EARLY = """
+    from streamparse import Bolt
+
+
+    class CountBolt(Bolt):
+        def initialize(self, conf, context):
+            self.rows = []
+
+        def process(self, tup):
+            self.rows.append(tup.values[0])
+            if len(self.rows) == 9:
+                with open("rows", "a") as file:
+                    file.write(str(self.rows))
+                self.rows = []
+    """
+
+
+def test_what_a_dead_bolt_had_acked_is_not_judged(shell, project):
+    (project / "count.py").write_text(dedent(EARLY))
+    code, out, _ = run(shell, "--kill", "count@5")
+    assert code == 0
+    assert "not judged: what `count` had acked and still held" in " ".join(out.split())
+    assert "\n  count (count.py:" in out
 
 
 def test_a_topology_that_does_not_settle_is_stopped(shell, project):
@@ -199,17 +325,24 @@ def test_ctrl_c_prints_what_is_known(shell, project):
     assert "words" in out
 
 
-def test_a_search_finds_the_smallest_plan_and_writes_a_test(shell, project):
+def test_a_search_writes_a_test_that_fails_until_the_component_is_mended(shell, project):
     edit(project, "words.py", "self.source.put(tup_id)", "pass")
-    code, out, _ = run(shell, "--search", "30", "--write-test", "test_words.py")
+    (project / "tests").mkdir()
+    code, out, _ = run(shell, "--search", "30", "--write-test", "tests/test_words.py")
     assert code == 1
     smallest = out.partition("the smallest that fails: ")[2].splitlines()[0]
     words = smallest.removesuffix(" --seed 0").split()
     assert len(words) == 2  # one fault
-    text = (project / "test_words.py").read_text()
-    assert "def test_words_survives_these_faults" in text
-    assert all(repr(word) in text for word in (*words, str(project / "topology.py")))
     assert run(shell, *words).code == 1
+    text = (project / "tests" / "test_words.py").read_text()
+    assert str(project) not in text
+    written: dict[str, Any] = {"__file__": str(project / "tests" / "test_words.py")}
+    exec(text, written)
+    survives = written["test_words_survives_these_faults"]
+    with pytest.raises(AssertionError, match=r"of words lost(?s:.*)words\.py:14: ACK302 "):
+        survives()
+    edit(project, "words.py", "pass", "self.source.put(tup_id)")
+    survives()
 
 
 def test_a_search_in_a_sound_topology_finds_nothing(shell, project):
@@ -258,3 +391,44 @@ def test_what_dies_with_its_spout_is_lost(shell, project):
     code, out, _ = run(shell, "--slow", "count=20ms", "--kill", "words@15")
     assert code == 1
     assert "with the spout)" in out
+
+
+def test_the_page_begins_with_what_to_do(shell, project):
+    edit(project, "words.py", "self.source.put(tup_id)", "pass")
+    edit(project, "topology.py", "words = WordSpout.spec()", 'words = WordSpout.spec(name="<b>words")')
+    code, out, _ = run(
+        shell, "--kill", "count@5", "--seed", "4", "--output-format", "html", "--output-file", "run.html"
+    )
+    page = Page((project / "run.html").read_text())
+    shown = " ".join(page.all("body")[0].text.split())
+    assert (code, out) == (1, "")
+    assert (
+        shown.index("Do this")
+        < shown.index("What became of the messages")
+        < shown.index("Entries of the acker")
+    )
+    assert "messages of <b>words lost" in shown
+    assert "seed 4, 1.0 s with faults" in shown
+    assert "ackdoctor lab run topology.py --kill count@5 --seed 4" in shown
+    assert any(
+        each.endswith("ACK302-spout-without-replay.html") or "ACK302" in each for each in page.values("href")
+    )
+    assert [each.text for each in page.all("b") if each.text == "words"] == []
+    assert {each.lstrip("#") for each in page.values("href") if each.startswith("#")} <= set(
+        page.values("id")
+    )
+
+
+@pytest.mark.minutes
+def test_two_processes_give_the_same_document(project):
+    outputs, command = [], [sys.executable, "-m", "ackdoctor", "lab", "run", "topology.py", *STUB]
+    for number in ("1", "2"):
+        done = subprocess.run(
+            [*command, "--kill", "count@5", "--drop", "5%", "--seed", "3", "--output-format", "json"],
+            cwd=project,
+            env={**os.environ, "PYTHONHASHSEED": number, "PYTHONPATH": os.pathsep.join(sys.path)},
+            stdout=subprocess.PIPE,
+            check=False,
+        )
+        outputs.append(done.stdout)
+    assert outputs[0] == outputs[1] != b""

@@ -1,10 +1,11 @@
 """Real Storm and a real HDFS: Maven downloads the published artifacts into pytest's cache."""
 
+import os
 import shutil
 import socket
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 JAVA = Path(__file__).parent / "java"
 Ask = Callable[[str, str, str, list[str]], list[str]]
 Topology = Callable[[str, str, str], Path]
+Cluster = Callable[..., list[str]]
 OPEN = tuple(
     f"--add-opens=java.base/{each}=ALL-UNNAMED"
     for each in ("java.lang", "java.nio", "sun.nio.ch", "java.util")
@@ -61,22 +63,44 @@ def misuse(pytestconfig, tmp_path_factory) -> Topology:
         if version.startswith("0."):
             source = source.replace("org.apache.storm", "backtype.storm")
         (folder / "MisuseTopology.java").write_text(source, encoding="utf-8")
-        # old ZooKeeper clients parse an address that Java 14 and later print differently
-        hosts = f"127.0.0.1 localhost localhost/<unresolved> {socket.gethostname()}\n"
-        (folder / "hosts").write_text(hosts, encoding="utf-8")
         _run(["javac", "-nowarn", "-cp", f"{jars}/*", "-d", ".", "MisuseTopology.java"], folder)
-        heard = _run(
-            [
-                "java", *OPEN, "-Djava.io.tmpdir=.", "-cp", f".:{jars}/*", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false",
-                f"-Dlog4j.configurationFile={JAVA / 'log4j2.xml'}", "-Dlog.dir=.", "-Dlog.size=250KB",
-                f"-Dlog.pattern={layout}", "MisuseTopology",
-            ],
-            folder,
-        )  # fmt: skip
+        log = [f"-Dlog4j.configurationFile={JAVA / 'log4j2.xml'}", "-Dlog.dir=.", "-Dlog.size=250KB"]
+        heard = _run([*_storm(jars, folder), *log, f"-Dlog.pattern={layout}", "MisuseTopology"], folder)
         (folder / "heard.txt").write_text(heard, encoding="utf-8")
         return folder
 
     return run
+
+
+@pytest.fixture(scope="session")
+def faulty_cluster(pytestconfig, tmp_path_factory) -> Cluster:
+    """`faulty_cluster("StudyRuns", lines)` runs a main class of java/cluster, which lets workers of a LocalCluster die.
+
+    It passes the lines, and returns those of the answer.  The class is compiled with the sources in `folders`.
+    """
+    missing = [tool for tool in ("java", "javac", "mvn") if shutil.which(tool) is None]
+    if missing:
+        pytest.skip(f"needs {' and '.join(missing)} on the path")
+
+    def run(main: str, lines: Sequence[str], folders: Sequence[Path] = ()) -> list[str]:
+        jars = jars_of(pytestconfig, "storm-server", "2.8.3")
+        folder: Path = tmp_path_factory.mktemp(main)
+        sources = [str(file) for each in folders for file in sorted(each.rglob("*.java"))]
+        path = ["-sourcepath", str(JAVA / "cluster"), "-cp", f"{jars}/*", "-d", "."]
+        _run(["javac", "-nowarn", *path, str(JAVA / "cluster" / f"{main}.java"), *sources], folder)
+        port = 10_000 + os.getpid() * 64 % 20_000  # below those that the system gives to clients
+        return _run([*_storm(jars, folder), main, str(port)], folder, "\n".join(lines)).splitlines()
+
+    return run
+
+
+def _storm(jars: Path, folder: Path) -> list[str]:
+    """Return the start of a command that runs a LocalCluster with the classes in a folder."""
+    # old ZooKeeper clients parse an address that Java 14 and later print differently
+    hosts = f"127.0.0.1 localhost localhost/<unresolved> {socket.gethostname()}\n"
+    (folder / "hosts").write_text(hosts, encoding="utf-8")
+    settings = ["-Djava.io.tmpdir=.", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false"]
+    return ["java", *OPEN, *settings, "-cp", f".:{jars}/*"]
 
 
 @pytest.fixture(scope="session")
@@ -109,9 +133,16 @@ def hdfs(pytestconfig, tmp_path_factory) -> Iterator[Callable[..., str]]:
         yield start
 
 
-def _run(command: list[str], folder: Path) -> str:
+def _run(command: list[str], folder: Path, text: str = "") -> str:
     done = subprocess.run(
-        command, cwd=folder, capture_output=True, text=True, encoding="utf-8", check=False, timeout=300
+        command,
+        cwd=folder,
+        input=text,
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        check=False,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout

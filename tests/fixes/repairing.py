@@ -5,7 +5,7 @@ from difflib import unified_diff
 from functools import partial
 from pathlib import Path
 
-from ackdoctor.config import Settings
+from ackdoctor.config import RuleOptions, Settings
 from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
 from ackdoctor.model.finding import Report, Severity
@@ -15,29 +15,34 @@ __all__ = ["diff_of", "prepare", "repaired", "run_fixed"]
 
 
 def prepare(
-    folder: Path, files: Mapping[str, str | bytes], *, select: tuple[str, ...] = ()
+    folder: Path,
+    files: Mapping[str, str | bytes],
+    *,
+    select: tuple[str, ...] = (),
+    on_missing_path: str = "",
 ) -> tuple[Repairs, Report]:
     """Write the files; return the repairs of a run over them, and its report, perhaps of some rules only."""
     for name, text in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    settings = Settings(directory=folder, select=select)
+    settings = Settings(directory=folder, select=select, rules=RuleOptions(on_missing_path))
     run = partial(lint, [folder], root=folder)
     repairs = Repairs(
         lambda edited: run(settings, edited=edited),
         lambda edited: run(all_rules(settings), edited=edited),
         folder,
         {},
+        settings.rules,
     )
     return repairs, run(settings)
 
 
 def repaired(
-    folder: Path, files: Mapping[str, str | bytes], *, unsafe: bool = False
+    folder: Path, files: Mapping[str, str | bytes], *, unsafe: bool = False, on_missing_path: str = ""
 ) -> tuple[dict[str, bytes], Report]:
     """Fix the files on disk; return the changed ones and the report on what is left."""
-    repairs, report = prepare(folder, files)
+    repairs, report = prepare(folder, files, on_missing_path=on_missing_path)
     left = repairs.fix(report, unsafe=unsafe)
     repairs.write()
     return dict(repairs.after), left

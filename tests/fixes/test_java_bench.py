@@ -12,13 +12,14 @@ from tests.advice.test_fixes import PAIRS
 from tests.differential.conftest import jars_of
 from tests.fixes.java_bench import Bench, write_sources
 from tests.fixes.repairing import prepare, repaired
+from tests.fixes.test_java_spouts import TRACKED
 from tests.rule_cases import cases_by_code
 
 pytestmark = pytest.mark.minutes
 
 _MARKER = re.compile(r"[ \t]*// (?:expect|price|todo).*$", re.MULTILINE)
 _FIXTURES = Path(__file__).parents[2] / "fixtures" / "topologies"
-_CODES = ("ACK101", "ACK102", "ACK106", "ACK109", "ACK201", "ACK202", "ACK303")
+_CODES = ("ACK101", "ACK102", "ACK106", "ACK109", "ACK201", "ACK202", "ACK301", "ACK302", "ACK303", "ACK304")
 
 
 @pytest.fixture(scope="module")
@@ -332,3 +333,22 @@ def test_fixed_components_complete_each_input_once_and_lose_nothing(bench, tmp_p
             assert _wrong(before, request[3:])
             faults[name] = _wrong(after, request[3:])
     assert {name: each for name, each in faults.items() if each} == {}
+
+
+REPLAYS = ("fail", "fail", "ack", "fail", "fail", "fail", "fail", "ack", "ack")
+_MOST = 4  # emits of one record
+
+
+def test_fixed_spouts_replay_what_fails_a_few_times_and_keep_nothing(bench, tmp_path) -> None:
+    requests: list[tuple[str, ...]] = []
+    for number, (name, (_, text)) in enumerate(TRACKED.items()):
+        edited, _ = repaired(tmp_path / f"project-{number}", {"Case.java": text}, unsafe=True)
+        assert edited, name
+        folder = write_sources(tmp_path / f"after-{number}", {"Case.java": edited["Case.java"].decode()})
+        requests += (("compile", str(folder)), ("run", str(folder), "Case", *REPLAYS))
+    answers = bench.ask(requests)
+    assert answers[::2] == [[]] * len(answers[::2])
+    for name, calls in zip(TRACKED, answers[1::2], strict=True):
+        emits = Counter(call for call in calls if call.startswith("emit"))
+        assert (name, [call for call in calls if call.startswith("kept")]) == (name, [])
+        assert (name, max(emits.values()) in (3, _MOST), min(emits.values())) == (name, True, 1)

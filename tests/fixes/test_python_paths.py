@@ -99,13 +99,23 @@ else:
     "a return in an except": (
         """
 try:
+    self.table.insert(tup.values[0])
+except Exception:
+    return
+self.ack(tup)
+""",
+        ["+            self.fail(tup)"],
+    ),
+    "an input that cannot be decoded": (
+        """
+try:
     word = tup.values[0].lower()
 except Exception:
     return
 self.emit([word])
 self.ack(tup)
 """,
-        ["+            self.fail(tup)"],
+        ["+            self.ack(tup)"],
     ),
 }
 
@@ -147,19 +157,81 @@ self.ack(tup)
 
 LEAVES = {
     "the result of a write": ("if not self.table.insert(word):", "fail"),
-    "a method of the bolt that writes": ("if not self.is_new(word):", "fail"),
-    "a field": ("if word in self.known:", "fail"),
+    "its result in a local": ("done = self.table.insert(word)\nif done is None:", "fail"),
     "the input": ("if not word.strip() or len(number) > 3:", "ack"),
     "a local of the input": ("if not isinstance(number, str):", "ack"),
+    "a limit that only the start sets": ("if len(word) < self.shortest:", "ack"),
+    "a key that the bolt has added": ("if word in self.done:", "ack"),
+    "a method that only reads the input": ("if self.is_short(word):", "ack"),
+    "a field": ("if word in self.known:", ""),
+    "a key that is not there yet": ("if word not in self.done:", ""),
+    "a field that another method changes": ("if self.paused:", ""),
+    "a lookup in a store": ("if self.table.get(word):", ""),
+    "a write that takes a key once": ("if not self.table.setnx(word, 1):", ""),
+    "a write that says yes": ("if self.table.insert(word):", ""),
+    "a method of the bolt that writes": ("if not self.is_new(word):", ""),
+    "the input or a write": ("if not word or not self.table.insert(word):", ""),
 }
+LEAVING = """
+    def initialize(self, conf, ctx):
+        self.table = conf["table"]
+        self.shortest = 3
+        self.done = set()
+        self.paused = False
+
+    def is_new(self, word):
+        return self.table.insert(word)
+
+    def is_short(self, word):
+        return word.startswith("a") and len(word) < self.shortest
+
+    def pause(self):
+        self.paused = True
+"""
 
 
 @pytest.mark.parametrize(("condition", "verb"), LEAVES.values(), ids=LEAVES)
 def test_only_an_input_that_the_bolt_leaves_out_is_acked(condition, verb, tmp_path) -> None:
-    body = f"word, number = tup.values\n{condition}\n    return\nself.table.insert(word)\nself.ack(tup)"
-    before = BY_HAND + _body(body) + "\n    def is_new(self, word):\n        return self.table.insert(word)\n"
-    edited = repaired(tmp_path, {"case.py": before}, unsafe=True)[0]["case.py"].decode()
-    assert diff_of(before, edited) == [f"+            self.{verb}(tup)"]
+    body = f"word, number = tup.values\n{condition}\n    return\nself.table.insert(word)\nself.done.add(word)\nself.ack(tup)"
+    before = BY_HAND + _body(body) + LEAVING
+    edited, _ = repaired(tmp_path, {"case.py": before}, unsafe=True)
+    after = edited["case.py"].decode() if edited else before
+    assert diff_of(before, after) == ([f"+            self.{verb}(tup)"] if verb else [])
+
+
+def test_a_known_key_is_not_acked_where_its_work_may_have_failed(tmp_path) -> None:
+    body = "if tup.values[0] in self.done:\n    return\nself.done.add(tup.values[0])\nif self.table.insert(tup.values[0]):\n    self.ack(tup)\nelse:\n    self.fail(tup)"
+    assert repaired(tmp_path, {"case.py": BY_HAND + _body(body) + LEAVING}, unsafe=True)[0] == {}
+
+
+@pytest.mark.parametrize("verb", ["ack", "fail"])
+def test_the_settings_decide_what_completes_a_missing_path(verb, tmp_path) -> None:
+    body = """
+word = tup.values[0]
+if word in self.known:
+    return
+if not word:
+    return
+try:
+    self.table.insert(word)
+except Exception:
+    return
+self.ack(tup)
+"""
+    before = BY_HAND + _body(body)
+    edited, _ = repaired(tmp_path, {"case.py": before}, unsafe=True, on_missing_path=verb)
+    completed = f"+            self.{verb}(tup)"
+    assert diff_of(before, edited["case.py"].decode()) == [
+        completed,
+        completed,
+        "+            self.fail(tup)",
+    ]
+
+
+def test_the_settings_complete_no_tuple_whose_work_waits(tmp_path) -> None:
+    body = "self.words.append(tup.values[0])\nif len(self.words) < 100:\n    return\nself.ack(tup)"
+    files = {"case.py": BY_HAND + _body(body)}
+    assert repaired(tmp_path, files, unsafe=True, on_missing_path="ack")[0] == {}
 
 
 def test_a_write_that_may_fail_is_not_acked_in_an_else(tmp_path) -> None:

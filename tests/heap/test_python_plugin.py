@@ -129,6 +129,7 @@ def test_a_bolt_field_and_the_acker_are_shown_beside_the_finding_of_the_run(run)
     assert row.endswith("most in Hoards.kept (20)")
 
 
+@pytest.mark.minutes
 def test_a_mark_of_the_pending_map_takes_a_snapshot(run):
     result = run(
         """
@@ -203,7 +204,9 @@ guppy.hpy = counted
 """
 
 
-@pytest.mark.parametrize(("bolt", "counts"), [("Healthy", 1), ("Hoards", 4)])
+@pytest.mark.parametrize(
+    ("bolt", "counts"), [("Healthy", 1), pytest.param("Hoards", 4, marks=pytest.mark.minutes)]
+)
 def test_the_whole_heap_is_counted_only_a_few_times_in_a_session(pytester, bolt, counts):
     (pytester.path / "conftest.py").write_text(COUNTS)
     write(
@@ -219,6 +222,7 @@ def test_the_whole_heap_is_counted_only_a_few_times_in_a_session(pytester, bolt,
     assert (pytester.path / "counts").read_text() == "." * counts
 
 
+@pytest.mark.minutes
 def test_tuples_that_wait_for_a_flush_are_no_heap_finding(run):
     result = run(
         """

@@ -26,7 +26,7 @@ MESSAGES = [
 @pytest.mark.parametrize(
     ("version", "options"),
     [
-        ("1.1.0", ()),
+        pytest.param("1.1.0", (), marks=pytest.mark.minutes),
         pytest.param("1.2.4", ("-XX:-UseCompressedOops",), marks=pytest.mark.minutes),
         ("2.8.3", ()),
         pytest.param("2.8.3", ("-XX:+UseParallelGC",), marks=pytest.mark.minutes),

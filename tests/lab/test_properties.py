@@ -91,7 +91,7 @@ def topologies(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(
     topologies(), st.sampled_from(VERSIONS), st.integers(0, 2**32), st.sampled_from([in_phase, spread_phases])
 )

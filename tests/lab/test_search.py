@@ -25,13 +25,22 @@ def test_a_plan_shrinks_to_the_faults_that_matter():
 def test_the_search_stops_at_the_first_plan_that_fails():
     found = search(lambda faults, _seed: bool(faults.drops), 100, 7, draw, is_late=never)
     assert found.plan is not None
-    assert (str(found.plan).split()[0], found.seed, found.plan.kills) == ("--drop", 7, ())
+    assert (str(found.plan).split()[0], found.seed, found.plan.kills) == ("--drop", 0, ())
     assert found == search(lambda faults, _seed: bool(faults.drops), 100, 7, draw, is_late=never)
+
+
+def test_the_least_number_and_the_least_seed_are_found():
+    def fails(faults, seed):
+        return seed >= 4 and any(kill.number >= 13 for kill in faults.kills)
+
+    found = search(fails, 100, 7, draw, is_late=never)
+    assert found.plan is not None
+    assert ([kill.number for kill in found.plan.kills], found.seed) == ([13], 4)
 
 
 def test_a_topology_that_fails_without_faults_needs_no_plan():
     found = search(lambda _faults, _seed: True, 100, 7, draw, is_late=never)
-    assert (found.tried, found.plan) == (0, Plan())
+    assert (found.tried, found.plan, found.seed) == (0, Plan(), 0)
 
 
 def test_the_search_ends_with_its_number_or_its_time():

@@ -1,6 +1,6 @@
 """A tuple becomes several SQL statements, and the bolt acks after each.
 
-Twenty tuples per second for ten minutes, T = 30 s.
+Twenty tuples per second for five minutes, T = 30 s.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from ackdoctor.model.trace import GrowthPoint
 
 RATE = 20
 T = 30
-MINUTES = 10
+MINUTES = 5
 STEADY_MS = 3 * T * 1000  # from here on the acker drops as many entries as it adds
 
 
@@ -109,11 +109,12 @@ def _added(growth: Sequence[GrowthPoint]):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("statements", [2, 3, 4])  # even leaves O(a), odd O(0): both stay
+@pytest.mark.parametrize("statements", [2, 3])  # even leaves O(a), odd O(0): both stay
 def test_in_1_1_0_the_pending_map_grows_by_every_tuple(statements):
     cluster, growth = _run("storm-1.1.0", statements, window=T)
     assert _added(growth) == {RATE * T}
-    assert 11_990 <= growth[-1].pending <= 12_000
+    emitted = RATE * 60 * MINUTES
+    assert emitted - 10 <= growth[-1].pending <= emitted
     assert {entry.value == 0 for entry in cluster.pending() if entry.task is None} == {statements % 2 == 1}
     assert all(point.orphans >= point.pending - 1 for point in growth)
 

@@ -49,6 +49,7 @@ FILES = {
 }
 EDITS = [
     ("heir.py", HEIR + "# more\n"),
+    ("heir.py", HEIR + "        self.seen = tup\n\n    def more(self, tup):\n        self.fail(tup)\n"),
     ("base.py", BASE.replace("self.ack(tup)", "pass")),
     ("base.py", BASE.replace("(Bolt)", "(object)")),
     ("base.py", BASE),
@@ -130,3 +131,20 @@ def test_a_stopped_run_keeps_what_it_has_found(root):
     with pytest.raises(Stopped):
         _run(root, {}, memory)
     assert _run(root, {}, memory) == _run(root, {})
+
+
+def test_a_function_is_kept_while_it_is_the_same(root):
+    memory, path = Memory(), str(root / "heir.py")
+
+    def process(text: str) -> object:
+        _run(root, {"heir.py": text.encode()}, memory)
+        unit = memory.units[path][1].unit
+        assert unit is not None
+        return unit.classes["Heir"].methods["process"]
+
+    one = process(HEIR + "        self.times = 1\n")
+    more = process(HEIR + "        self.times = 1\n\n    def more(self, tup):\n        self.fail(tup)\n")
+    true = process(HEIR + "        self.times = True\n")
+    lower = process("\n" + HEIR + "        self.times = True\n")
+    assert one is more
+    assert len({one, true, lower}) == 3

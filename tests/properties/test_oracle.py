@@ -17,11 +17,11 @@ from tests.properties.comparison import disagreements
 from tests.properties.examples import examples, handlers, seeds
 from tests.properties.generator import write
 
-BATCHES = 10
+BATCHES = 6
 PER_BATCH = 10
 
 
-@examples(60)
+@examples(30)
 @given(handlers())
 def test_the_analysis_agrees_with_runs(generated: tuple[str, Setting]) -> None:
     source, setting = generated

@@ -416,19 +416,19 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
-@pytest.mark.parametrize("width", [1280, 420])
+@pytest.mark.parametrize("width", [420, pytest.param(1280, marks=pytest.mark.minutes)])
 def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, width):
     probe = (
         "document.querySelectorAll('.life > summary')[1].click();"
         "document.title = [document.documentElement.scrollWidth <= innerWidth,"
         "document.querySelector('svg').getBoundingClientRect().width > 200].join(' ')"
     )
-    assert _title(text, probe, tmp_path, width) == "true true"
+    assert title_in_a_browser(text, probe, tmp_path, width) == "true true"
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
-@pytest.mark.parametrize("width", [1280, 420])
+@pytest.mark.parametrize("width", [420, pytest.param(1280, marks=pytest.mark.minutes)])
 def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
     name = "AName" * 60
     finding = replace(FINDING, component=name, message=f"{name} acks twice")
@@ -440,10 +440,13 @@ def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
         "document.querySelector('.bar').getBoundingClientRect().width > 200,"
         "document.querySelector('.dots').getBoundingClientRect().width > 200].join(' ')"
     )
-    assert _title(html(Report(findings=(finding,)), long), probe, tmp_path, width) == "true true true"
+    assert (
+        title_in_a_browser(html(Report(findings=(finding,)), long), probe, tmp_path, width)
+        == "true true true"
+    )
 
 
-def _title(text: str, probe: str, folder: Path, width: int) -> str:
+def title_in_a_browser(text: str, probe: str, folder: Path, width: int) -> str:
     """Return the title of the page in a browser after the probe has run."""
     file = folder / "page.html"
     text = text.replace("default-src 'none'", "script-src 'unsafe-inline'")

@@ -12,8 +12,7 @@ import pytest
 from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.topology import Edge, Node, Place, Setting
 from ackdoctor.reporters import analysis_html, topology_html
-from ackdoctor.reporters.html import MAX_ROWS, Words, table
-from ackdoctor.rulebook.glossary import glossary
+from ackdoctor.reporters.html import MAX_ROWS, Words, glossary, table
 from ackdoctor.spark.tables import AckerLoad, Quarantined
 from tests.reporters.pages import LANDMARKS, Page
 from tests.reporters.test_analysis import ANALYSIS, FINDING

@@ -143,12 +143,12 @@ WELL = ((RECEIVED, "1"), (EMITTED, "1", RELIABLE), (ACKED, "1"))
     ("steps", "codes"),
     [
         (TWICE, ["ACK103"]),
-        (LATER, ["ACK103"]),
+        pytest.param(LATER, ["ACK103"], marks=pytest.mark.minutes),
         (LOOP, ["ACK104"]),
         (BOTH, ["ACK106"]),
-        (LATE, ["ACK202"]),
+        pytest.param(LATE, ["ACK202"], marks=pytest.mark.minutes),
         (NEVER, ["ACK101"]),
-        (WELL, []),
+        pytest.param(WELL, [], marks=pytest.mark.minutes),
     ],
     ids=["twice", "later", "loop", "both", "late", "never", "well"],
 )
@@ -164,7 +164,11 @@ def test_a_shape_is_judged_as_by_the_tracer(spark, steps, codes):
     [
         (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), []),
         (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"), (RECEIVED, "3")), ["ACK101"]),
-        (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "1"), (RECEIVED, "3"), (RECEIVED, "4")), []),
+        pytest.param(
+            ((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "1"), (RECEIVED, "3"), (RECEIVED, "4")),
+            [],
+            marks=pytest.mark.minutes,
+        ),
     ],
     ids=["the last in hand", "one before", "kept"],
 )
@@ -189,11 +193,11 @@ KEEPS = ((RECEIVED, "1"), (RECEIVED, "2"), (RECEIVED, "3"), (ACKED, "2"), (RECEI
     [
         (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 1, []),
         (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"), (RECEIVED, "3")), 1, ["ACK101"]),
-        (((RECEIVED, "1"), (RECEIVED, "2")), 1, ["ACK101"]),
-        (KEEPS, 1, []),
+        pytest.param(((RECEIVED, "1"), (RECEIVED, "2")), 1, ["ACK101"], marks=pytest.mark.minutes),
+        pytest.param(KEEPS, 1, [], marks=pytest.mark.minutes),
         (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 31, ["ACK101"]),
-        (KEEPS, 31, ["ACK101"]),
-        (((RECEIVED, "1"), (ACKED, "1"), (ACKED, "1")), 1, ["ACK103"]),
+        pytest.param(KEEPS, 31, ["ACK101"], marks=pytest.mark.minutes),
+        pytest.param(((RECEIVED, "1"), (ACKED, "1"), (ACKED, "1")), 1, ["ACK103"], marks=pytest.mark.minutes),
     ],
     ids=["the last", "one before", "never acks", "kept", "old", "kept for long", "twice"],
 )  # fmt: skip
@@ -228,7 +232,11 @@ def test_a_tuple_that_waits_for_a_batch_is_not_missing(spark, steps, codes):
 
 @pytest.mark.parametrize(
     ("steps", "codes"),
-    [(NEVER, []), (TWICE, ["ACK103"]), ((*TWICE, (RECEIVED, "2")), ["ACK103"])],
+    [
+        (NEVER, []),
+        pytest.param(TWICE, ["ACK103"], marks=pytest.mark.minutes),
+        ((*TWICE, (RECEIVED, "2")), ["ACK103"]),
+    ],
     ids=["never", "twice", "both"],
 )
 def test_a_component_behind_a_mock_has_no_missing_acks(spark, steps, codes):

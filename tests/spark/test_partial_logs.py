@@ -54,6 +54,7 @@ def test_complete_logs_of_a_healthy_topology_are_ok(judged):
     assert (word(analysis), analysis.missing, codes(analysis)) == ("OK", (), [])
 
 
+@pytest.mark.minutes
 def test_a_tuple_without_an_ack_is_one_finding(judged):
     analysis = judged(Topology(never={3: "audit", 9: "audit", 20: "split"}), ONE)
     assert codes(analysis) == [("ACK101", "audit", 2), ("ACK101", "split", 1)]

@@ -69,6 +69,7 @@ def compiled(spark):
 
 
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.minutes
 @pytest.mark.parametrize("name", ["2.8", "heron"])
 def test_the_jvm_compiles_every_method_of_the_proof(name, messages, keep, capsys):
     of = acker_version(name)

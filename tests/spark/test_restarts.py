@@ -102,10 +102,9 @@ def test_tuples_sent_to_a_worker_that_is_down_are_lost(spark, tmp_path):
     assert (found.tally.pending, found.taken) == (0, True)
 
 
+@pytest.mark.minutes
 @pytest.mark.parametrize(
-    ("mine", "taken"),
-    [pytest.param((BOLT,), True, marks=pytest.mark.minutes), ((BOLT, ACKER, SPOUT), False)],
-    ids=["no acker", "nothing"],
+    ("mine", "taken"), [((BOLT,), True), ((BOLT, ACKER, SPOUT), False)], ids=["no acker", "nothing"]
 )
 def test_a_restart_without_tuples_in_hand_excuses_nothing(spark, tmp_path, mine, taken):
     """Young roots at the end of the log, long after the restart, are not lost with the worker."""

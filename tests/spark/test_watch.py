@@ -255,6 +255,7 @@ TWICE = (
 )
 
 
+@pytest.mark.minutes
 def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     watch = watched()
     part = write(TWICE[:2], watch.folder)

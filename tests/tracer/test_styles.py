@@ -10,7 +10,7 @@ from pystorm.component import Component
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.trace import AUTO, BARE, EventKind
-from ackdoctor.tracer.install import install
+from ackdoctor.tracer.install import install, installed_alone
 from ackdoctor.tracer.ledger import Ledger, Level
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.replay import judge_trace
@@ -271,6 +271,18 @@ def test_nothing_is_wrapped_twice():
         install(Ledger())
     before = attributes()
     assert all(not hasattr(value, "__ackdoctor__") for value in before.values())
+
+
+def test_an_installation_pauses_for_another_one():
+    ours, other = Ledger(), Ledger()
+    installation = install(ours)
+    driven = [drive(Manual, frame("1"))]
+    with installed_alone(other):
+        driven.append(drive(Manual, frame("1"), frame("2")))
+    driven.append(drive(Manual, frame("1")))
+    installation.undo()
+    acks = [sum(record.acks for record in ledger.records.values()) for ledger in (ours, other)]
+    assert (len(driven), acks) == (3, [2, 2])
 
 
 def test_level_off_wraps_nothing():

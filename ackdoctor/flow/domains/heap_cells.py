@@ -27,7 +27,7 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.pure_calls import is_read_only
-from ackdoctor.flow.state import Cell, Heap, State
+from ackdoctor.flow.state import Cell, Heap, Live, State
 from ackdoctor.flow.values import Const, Container, FunctionRef, Instance, Partial, Value
 from ackdoctor.libraries.vocabulary import (
     ARRAY_ZEROES,
@@ -139,6 +139,12 @@ class HeapCells(Domain):
         for name in _shared_names(function) if after.facts or after.aliases else ():
             after = after.forget(Name(name))  # the call may have assigned it
         return after
+
+    def join(self, state: State, live: Live) -> State:
+        """A box ends with the last step that reads its local."""
+        if live.ended.isdisjoint(state.heap.boxes) and live.ended.isdisjoint(state.heap.exposed):
+            return state
+        return state.replace(heap=state.heap.without(live.ended))
 
     def leave(self, function: Function, state: State) -> State:
         """The function's own cells and boxes end with it."""
@@ -260,6 +266,13 @@ def _initial_places(function: Function, name: str, value: Expr) -> tuple[str, di
             return kind, {_VALUE: first.value} if isinstance(first, Literal) else {}
         case _:
             return "", {}
+
+
+@memoize
+def private_boxes(function: Function) -> Mapping[str, str]:
+    """The shared names of the function's own boxes that no closure captures."""
+    captured = {name for inner in function.closures.values() for name in inner.captures}
+    return {name: cell_name(function, name) for name in _local_boxes(function) - captured}
 
 
 def _is_box(function: Function, state: State, name: str) -> bool:

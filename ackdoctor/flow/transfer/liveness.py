@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from ackdoctor.flow.domains.aliases import new_aliases
+from ackdoctor.flow.domains.heap_cells import private_boxes
 from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
@@ -56,7 +57,7 @@ def live_at(function: Function) -> Mapping[int, Live]:
     known: dict[int, Live] = {}
     for index in _meetings(function):
         if live[index] not in known:
-            known[live[index]] = _live_places(places, live[index])
+            known[live[index]] = _live_places(function, places, live[index])
     return {index: known[live[index]] for index in _meetings(function)}
 
 
@@ -126,7 +127,7 @@ def _bit_mask(numbers: dict[Place, int], places: Iterable[Place]) -> int:
     return bits
 
 
-def _live_places(places: list[Place], bits: int) -> Live:
+def _live_places(function: Function, places: list[Place], bits: int) -> Live:
     names: list[str] = []
     subjects: list[Expr] = []
     while bits:
@@ -137,7 +138,9 @@ def _live_places(places: list[Place], bits: int) -> Live:
         else:
             subjects.append(place)
         bits ^= lowest
-    return Live(frozenset(names), frozenset(subjects))
+    read = {*names, *(name for subject in subjects for name in names_in(subject))}
+    ended = (shared for name, shared in private_boxes(function).items() if name not in read)
+    return Live(frozenset(names), frozenset(subjects), frozenset(ended))
 
 
 # ---- what an instruction reads and writes ----

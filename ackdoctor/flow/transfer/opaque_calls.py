@@ -14,7 +14,7 @@ from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import last_name, names_in
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.pure_calls import is_immutable
-from ackdoctor.flow.state import LoopState, State
+from ackdoctor.flow.state import CAUGHT_BEFORE, LoopState, State
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
 from ackdoctor.flow.transfer.dispatch import callbacks, object_of
 from ackdoctor.flow.transfer.escape import escape
@@ -356,7 +356,7 @@ def enter(
         heap=before.heap,
         facts={**_facts_about(path, function, passed), **_own_collections(path, function, call)},
         loops=_loops_in_callee(before),
-        caught=before.caught,
+        caught=before.caught and CAUGHT_BEFORE,
     )
     return Enter(function, entered)
 

@@ -1,15 +1,13 @@
-"""The rules about wiring and configuration: one module per rule page, found by its name (`ack503_unbounded_pending`).
+"""The rules about wiring and configuration: one function per rule page, found by its name (`ack503_unbounded_pending`).
 
-A check is a function `check(wiring) -> Iterator[Defect]`.  A defect's kind is a case in the messages of the rule's page.
+A check is a function of a `Wiring` that yields defects.  A defect's kind is a case in the messages of the rule's page.
 Readers and `settings` report defects as well; the page that has the kind owns it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
-from importlib import import_module
-from pkgutil import iter_modules
-from types import MappingProxyType, ModuleType
 
+from ackdoctor.checks import Check, checks_in
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.topology import Defect, Judged
@@ -23,20 +21,17 @@ _FORGETFUL = ("state-forgets-txid", "state-ignores-txid")
 
 
 @cache
-def load() -> Mapping[str, ModuleType]:
-    """Return every check module by its rule code, in order."""
-    names = sorted(module.name for module in iter_modules(__path__) if module.name.startswith("ack"))
-    return MappingProxyType(
-        {name.split("_")[0].upper(): import_module(f"{__name__}.{name}") for name in names}
-    )
+def load() -> Mapping[str, Check]:
+    """Return every check by its rule code, in order."""
+    return checks_in(__name__, __path__)
 
 
 def defects(judged: Judged) -> tuple[Defect, ...]:
     """Return all defects of a topology, each kind once for each place: those of the readers first."""
     wiring = Wiring.of(judged)
     found = [*judged.topology.defects, *setting_defects(judged.topology)]
-    for module in load().values():
-        found += module.check(wiring)
+    for check in load().values():
+        found += check.run(wiring)
     unique: dict[object, Defect] = {}
     for defect in found:
         unique.setdefault((defect.kind, defect.place), defect)

@@ -3,7 +3,7 @@
 Classes that derive from heronpy's `Topology` are read with those of streamparse.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from ackdoctor.flow.expressions import last_name
@@ -49,16 +49,15 @@ def _of_unit(program: Program, reader: SpecReader, unit: Unit) -> Iterator[Topol
 
     def read(run: Run) -> Iterator[Topology]:
         for call in run.calls:
-            if call.place.path == unit.path and isinstance(call.result, Obj):
-                found: Topology | None = None
-                if call.name == _BUILDER and _is_heron(call):
-                    found = _built(reader, call, call.result)
-                elif call.name == _STREAMLETS and _is_heron(call):
-                    found = _streamlets(call, call.result, run)
-                if found is not None:
-                    runs = [each.order for each in _runs(call.result, run)]
-                    gaps = unfollowed(run, call.result, _WIRING, *runs[-1:])
-                    yield replace(found, gaps=(*found.gaps, *gaps))
+            builder = call.result
+            if call.place.path != unit.path or not isinstance(builder, Obj):
+                continue
+            if call.name in (_BUILDER, _STREAMLETS) and _is_heron(call):
+                runs = _runs(builder, run)
+                built = call.name == _BUILDER
+                found = _built(reader, call, builder) if built else _streamlets(call, builder, runs)
+                gaps = unfollowed(run, builder, _WIRING, *(each.order for each in runs[-1:]))
+                yield replace(found, gaps=(*found.gaps, *gaps))
 
     ran: set[int] = set()
     functions = [function for function in unit.functions.values() if _builds(function)]
@@ -176,7 +175,7 @@ class _Stages:
         return node
 
 
-def _streamlets(made: Invocation, builder: Obj, run: Run) -> Topology:
+def _streamlets(made: Invocation, builder: Obj, runs: Sequence[Invocation]) -> Topology:
     stages = _Stages()
     todo: list[Invocation] = []
     for call in _calls_on(builder):
@@ -187,7 +186,6 @@ def _streamlets(made: Invocation, builder: Obj, run: Run) -> Topology:
             todo += _calls_on(call.result)
     for call in todo:
         todo += _stage(stages, call)
-    runs = _runs(builder, run)
     gaps = [] if runs else [Gap("this code does not run the builder", made.place)]
     settings = _semantics(runs[-1].argument(1, "config"), runs[-1].place) if runs else ()
     return Topology(

@@ -4,7 +4,7 @@ A graph with other components or settings on another branch of the code is a top
 """
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -29,16 +29,35 @@ _CONFIGURABLE = {
     "com.digitalpebble.storm.crawler.ConfigurableTopology": "java-configurable",
     "org.apache.stormcrawler.ConfigurableTopology": "java-configurable",
 }
-_BUILDERS = {**storm_java.BUILDERS, **trident.BUILDERS, **storm_streams.BUILDERS, **linear_drpc.BUILDERS}
 _WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
-_GRAPHS = {"trident": trident.graph_of, "storm-streams": storm_streams.graph_of}
-_CLASSES = {**_BUILDERS, **_CONFIGURABLE}
+_ALL_WIRING = _WIRING | linear_drpc.WIRING
+
+
+class _BuilderKind(NamedTuple):
+    """What a class of builders makes: the kind of topology, and the methods that wire it."""
+
+    topology: str
+    wiring: frozenset[str]
+    graph_of: Callable[[Obj, int, Sequence[Invocation]], Wired]
+
+
+_BUILDERS = {
+    name: _BuilderKind(topology, wiring, reader.graph_of)
+    for reader, wiring in (
+        (storm_java, _WIRING),
+        (trident, _WIRING),
+        (storm_streams, _WIRING),
+        (linear_drpc, linear_drpc.WIRING),
+    )
+    for name, topology in reader.BUILDERS.items()
+}
+_CLASSES = {*_BUILDERS, *_CONFIGURABLE}
 _SUBMITTERS = frozenset(
     f"{package}.{name}"
     for package in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
     for name in ("StormSubmitter", "LocalCluster", "HeronSubmitter", "generated.StormTopology")
 )
-_NAMES = _CLASSES.keys() | _SUBMITTERS
+_NAMES = _CLASSES | _SUBMITTERS
 _PACKAGES = frozenset(name.rpartition(".")[0] for name in _NAMES)
 _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source may be in the run
     f"{root}{name}"
@@ -134,7 +153,7 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
         return ()
     points = EntryPoints(program)
     linear = any(mentions(unit, linear_drpc.BUILDERS, _PACKAGES) for unit in units)
-    starts = points.wiring(_WIRING | linear_drpc.WIRING if linear else _WIRING)
+    starts = points.wiring(_ALL_WIRING if linear else _WIRING)
     wiring = [each for each in starts if each.function.path in own]
     entries = {(id(each.function), id(each.this)): each for each in points.above(starts)}
     search = _Search(program)
@@ -207,16 +226,11 @@ class _Search:
 def _outcome(program: SymbolTable, run: Run) -> _Outcome:
     """The topologies of one path; None without one."""
     wirings: list[_Wiring] = []
-    builders = {
-        id(call.receiver): call.receiver
-        for call in run.calls
-        if call.receiver is not None and call.name in _names_of(program, call.receiver)
-    }
-    for builder in builders.values():
+    for builder, kind in _builders(program, run):
         for submission in _submissions(run, builder) or [_Submission()]:
-            topology = _topology(program, run, builder, submission)
+            topology = _topology(program, run, builder, kind, submission)
             if topology is not None:
-                gaps = unfollowed(run, builder, _names_of(program, builder), submission.order)
+                gaps = unfollowed(run, builder, kind.wiring, submission.order)
                 submitted = submission.call is not None
                 if run.ended == "limit" and not submitted:
                     gaps = (*gaps, Gap("the code that wires this is longer than is followed", topology.place))
@@ -226,22 +240,20 @@ def _outcome(program: SymbolTable, run: Run) -> _Outcome:
     return tuple(wirings) or None
 
 
-def _kind_of(program: SymbolTable, obj: Obj | None) -> str:
-    """The kind of topology that an object builds; "" if it is no builder."""
-    if obj is None:
-        return ""
-    return next((_BUILDERS[name] for name in _classes_of(program, obj) if name in _BUILDERS), "")
+def _builders(program: SymbolTable, run: Run) -> Iterable[tuple[Obj, _BuilderKind]]:
+    """The builders of a path that something wires, in the order of their first wiring call."""
+    found: dict[int, tuple[Obj, _BuilderKind]] = {}
+    for call in run.calls:
+        if call.receiver is not None and call.name in _ALL_WIRING and id(call.receiver) not in found:
+            kind = _kind_of(program, call.receiver)
+            if kind is not None and call.name in kind.wiring:
+                found[id(call.receiver)] = (call.receiver, kind)
+    return found.values()
 
 
-def _names_of(program: SymbolTable, builder: Obj) -> frozenset[str]:
-    """The methods of a builder that wire; none if an object is no builder."""
-    if _is_linear(program, builder):
-        return linear_drpc.WIRING
-    return _WIRING if _kind_of(program, builder) else frozenset()
-
-
-def _is_linear(program: SymbolTable, builder: Obj) -> bool:
-    return not linear_drpc.BUILDERS.keys().isdisjoint(_classes_of(program, builder))
+def _kind_of(program: SymbolTable, obj: Obj) -> _BuilderKind | None:
+    """What an object builds; None if it is no builder."""
+    return next((_BUILDERS[name] for name in _classes_of(program, obj) if name in _BUILDERS), None)
 
 
 def _classes_of(program: SymbolTable, obj: Obj) -> tuple[str, ...]:
@@ -270,14 +282,16 @@ def _submissions(run: Run, builder: Obj) -> list[_Submission]:
     return found
 
 
-def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submission) -> Topology | None:
+def _topology(
+    program: SymbolTable, run: Run, builder: Obj, made: _BuilderKind, submission: _Submission
+) -> Topology | None:
     """The topology that a builder has wired when it is submitted."""
-    wired = _graph_of(program, builder)(builder, submission.order, run.calls)
+    wired = made.graph_of(builder, submission.order, run.calls)
     if not wired.nodes:
         return None
-    first = next(call.place for call in builder.calls if call.name in _names_of(program, builder))
+    first = next(call.place for call in builder.calls if call.name in made.wiring)
     place = builder.place if builder.place.path == first.path and not builder.given else first
-    kind = _kind_of(program, builder)
+    kind = made.topology
     call, conf = submission.call, submission.conf
     if call is None:
         settings = unsubmitted_settings(place)
@@ -302,12 +316,6 @@ def _topology(program: SymbolTable, run: Run, builder: Obj, submission: _Submiss
         defects=wired.defects,
         config=conf.place if isinstance(conf, Obj) and conf.place.path else None,
     )
-
-
-def _graph_of(program: SymbolTable, builder: Obj) -> Callable[[Obj, int, Sequence[Invocation]], Wired]:
-    if _is_linear(program, builder):
-        return linear_drpc.graph_of
-    return _GRAPHS.get(_kind_of(program, builder), storm_java.graph_of)
 
 
 def _is_configurable(program: SymbolTable, submission: _Submission) -> bool:

@@ -6,11 +6,18 @@ A spout takes the requests, a bolt prepares them, and two bolts behind the chain
 
 from collections.abc import Iterator, Sequence
 
-from ackdoctor.model.topology import DEFAULT_STREAM, Edge, Gap, Node, Setting
-from ackdoctor.topology.objects import Invocation, Obj, chain, describe
+from ackdoctor.model.topology import DEFAULT_STREAM, Edge, Node, Setting
+from ackdoctor.topology.objects import Invocation, Obj
 from ackdoctor.topology.readers.java_config import component_settings
 from ackdoctor.topology.readers.storm_java import GROUPINGS
-from ackdoctor.topology.readers.wiring import Wired, fields_text, identifier, node_of
+from ackdoctor.topology.readers.wiring import (
+    Wired,
+    declared_by,
+    fields_text,
+    identifier,
+    node_of,
+    wired_by_caller,
+)
 
 BUILDERS = {
     "org.apache.storm.drpc.LinearDRPCTopologyBuilder": "java-builder",
@@ -27,9 +34,6 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     bolts = [call for call in builder.calls if call.order < before and call.name in WIRING and call.args]
     if not bolts:
         return Wired()
-    gaps = []
-    if builder.given:
-        gaps.append(Gap(f"the caller may have wired `{describe(builder)}` before", builder.place))
     package = next((name for name in builder.names if name in BUILDERS), _USUAL).rpartition(".")[0]
     first = bolts[0].place
     nodes = [
@@ -40,7 +44,7 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     settings: list[Setting] = []
     for index, call in enumerate(bolts):
         name, before_it = f"bolt{index}", f"bolt{index - 1}" if index else _PREPARE
-        declared = [] if not isinstance(call.result, Obj) else list(chain(call.result, before))
+        declared = declared_by(call, before)
         nodes.append(node_of(call, name, "bolt", 0))
         edges += list(_edges(before_it, name, declared)) or [
             Edge(source=before_it, target=name, place=call.place, grouping="none")
@@ -52,7 +56,7 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         nodes.append(Node(id=name, role="bolt", cls=f"{package}.{cls}", place=last))
         edges.append(Edge(source=nodes[-2].id, target=name, place=last))
     edges.append(Edge(source=_PREPARE, target=f"bolt{len(bolts)}", place=last, stream="return"))
-    return Wired(tuple(nodes), tuple(edges), tuple(settings), tuple(gaps))
+    return Wired(tuple(nodes), tuple(edges), tuple(settings), wired_by_caller(builder))
 
 
 def _edges(source: str, target: str, declared: Sequence[Invocation]) -> Iterator[Edge]:

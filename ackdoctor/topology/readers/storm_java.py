@@ -6,10 +6,17 @@
 from collections.abc import Iterator, Sequence
 
 from ackdoctor.model.topology import DEFAULT_STREAM, Defect, Edge, Gap, Node, Setting
-from ackdoctor.topology.objects import Data, Invocation, Obj, chain, describe
+from ackdoctor.topology.objects import Data, Invocation, Obj, describe
 from ackdoctor.topology.readers.component_arguments import window_settings
 from ackdoctor.topology.readers.java_config import component_settings
-from ackdoctor.topology.readers.wiring import Wired, fields_text, identifier, node_of
+from ackdoctor.topology.readers.wiring import (
+    Wired,
+    declared_by,
+    fields_text,
+    identifier,
+    node_of,
+    wired_by_caller,
+)
 
 BUILDERS = {
     "org.apache.storm.topology.TopologyBuilder": "java-builder",
@@ -42,10 +49,8 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     nodes: dict[str, Node] = {}
     edges: list[Edge] = []
     settings: list[Setting] = []
-    gaps: list[Gap] = []
+    gaps = [*wired_by_caller(builder)]
     defects: list[Defect] = []
-    if builder.given:
-        gaps.append(Gap(f"the caller may have wired `{describe(builder)}` before", builder.place))
     for call in builder.calls:
         if call.order >= before or call.name not in WIRING or not call.args:
             continue
@@ -60,7 +65,7 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
                 )
             )
         nodes[node.id] = node
-        declared = [] if not isinstance(call.result, Obj) else list(chain(call.result, before))
+        declared = declared_by(call, before)
         edges += _edges(node.id, declared)
         settings += window_settings(call.argument(1), call.order, node.id)
         settings += component_settings(declared, calls, node.id)

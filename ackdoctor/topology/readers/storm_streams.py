@@ -7,10 +7,10 @@ or joins streams, and at `to(bolt)`.  Its id lists the operations.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from ackdoctor.model.topology import Edge, Gap, Node, Place, Value
-from ackdoctor.topology.objects import Invocation, Obj, describe
+from ackdoctor.model.topology import Edge, Node, Place, Value
+from ackdoctor.topology.objects import Invocation, Obj
 from ackdoctor.topology.readers.component_arguments import arguments_of, as_settings, window_of
-from ackdoctor.topology.readers.wiring import Wired, component_of
+from ackdoctor.topology.readers.wiring import Wired, component_of, wired_by_caller
 
 BUILDERS = {"org.apache.storm.streams.StreamBuilder": "storm-streams"}
 WIRING = frozenset({"newStream"})
@@ -79,11 +79,6 @@ class _Graph:
 def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     """The graph that the calls on a `StreamBuilder` wire before the call with that order."""
     graph = _Graph()
-    gaps = (
-        [Gap(f"the caller may have wired `{describe(builder)}` before", builder.place)]
-        if builder.given
-        else []
-    )
     for call in calls:
         if call.order < before and not call.inlined and call.kind != "set" and isinstance(call.result, Obj):
             stream = _read(graph, builder, call)
@@ -97,7 +92,7 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         for node in graph.nodes.values()
         for setting in as_settings(node.arguments, node.place, node.id)
     )
-    return Wired(tuple(graph.nodes.values()), tuple(graph.edges), tuple(windows), tuple(gaps))
+    return Wired(tuple(graph.nodes.values()), tuple(graph.edges), tuple(windows), wired_by_caller(builder))
 
 
 def _read(graph: _Graph, builder: Obj, call: Invocation) -> _Stream | None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.model.cfg import ClassInfo
-from ackdoctor.model.topology import Edge, Gap, Node, Place, Value
+from ackdoctor.model.topology import Edge, Node, Place, Value
 from ackdoctor.topology.objects import Code, Data, Invocation, Obj, Ref, describe, root
 from ackdoctor.topology.readers.component_arguments import arguments_of
 from ackdoctor.topology.readers.wiring import (
@@ -20,6 +20,7 @@ from ackdoctor.topology.readers.wiring import (
     identifier,
     library_name,
     variable_of,
+    wired_by_caller,
 )
 
 BUILDERS = {
@@ -61,7 +62,6 @@ class _Graph:
     before: int
     nodes: dict[str, Node] = field(default_factory=dict)
     edges: list[Edge] = field(default_factory=list)
-    gaps: list[Gap] = field(default_factory=list)
     streams: dict[int, _Stream] = field(default_factory=dict)  # by the object of the stream
     used: set[int] = field(default_factory=set)  # streams that something consumes
     last: dict[int, Invocation] = field(default_factory=dict)  # the last function on the way to a stream
@@ -88,8 +88,6 @@ class _Graph:
 def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     """The graph that the calls on a `TridentTopology` wire before the call with that order."""
     graph = _Graph(before)
-    if builder.given:
-        graph.gaps.append(Gap(f"the caller may have wired `{describe(builder)}` before", builder.place))
     for call in calls:
         if call.order < before and call.kind == "call" and not call.inlined:
             _read(graph, builder, call)
@@ -98,7 +96,7 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         for stream in graph.streams.values():
             if stream.requests is not None:
                 graph.nodes.setdefault(stream.requests.id, stream.requests)
-    return Wired(tuple(graph.nodes.values()), tuple(graph.edges), gaps=tuple(graph.gaps))
+    return Wired(tuple(graph.nodes.values()), tuple(graph.edges), gaps=wired_by_caller(builder))
 
 
 def _read(graph: _Graph, builder: Obj, call: Invocation) -> None:

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.topology import UNREAD, Defect, Edge, Gap, Node, Place, Setting
 from ackdoctor.topology.libraries import knows
-from ackdoctor.topology.objects import Code, Data, Invocation, Obj, Ref, chain, describe, root
+from ackdoctor.topology.objects import FOREVER, Code, Data, Invocation, Obj, Ref, chain, describe, root
 from ackdoctor.topology.readers.component_arguments import arguments_of
 from ackdoctor.topology.shell import command_of, runs
 
@@ -24,6 +24,13 @@ class Wired(NamedTuple):
     settings: tuple[Setting, ...] = ()  # of components
     gaps: tuple[Gap, ...] = ()
     defects: tuple[Defect, ...] = ()
+
+
+def wired_by_caller(builder: Obj) -> tuple[Gap, ...]:
+    """The gap of a builder that is an argument: what it has when the code gets it is not known."""
+    if not builder.given:
+        return ()
+    return (Gap(f"the caller may have wired `{describe(builder)}` before", builder.place),)
 
 
 # ---- components ----
@@ -45,8 +52,7 @@ def node_of(call: Invocation, name: str, role: str, index: int = 1) -> Node:
     data = call.argument(index)
     numbers = [arg for arg in call.args[index + 1 :] if isinstance(arg, int) and not isinstance(arg, bool)]
     component = component_of(data, role, call, index)
-    declared = [] if not isinstance(call.result, Obj) else list(chain(call.result))
-    tasks = [each.args[0] for each in declared if each.name == "setNumTasks" and each.args]
+    tasks = [each.args[0] for each in declared_by(call) if each.name == "setNumTasks" and each.args]
     return Node(
         id=name,
         role=role,
@@ -59,6 +65,11 @@ def node_of(call: Invocation, name: str, role: str, index: int = 1) -> Node:
         unread=component.unread,
         repeated=call.repeated,
     )
+
+
+def declared_by(call: Invocation, before: int = FOREVER) -> tuple[Invocation, ...]:
+    """The calls on the declarer that a wiring call returns."""
+    return tuple(chain(call.result, before)) if isinstance(call.result, Obj) else ()
 
 
 class Class(NamedTuple):

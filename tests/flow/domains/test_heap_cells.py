@@ -251,3 +251,20 @@ def test_a_nested_function_reads_a_captured_box():
     )
 
     assert codes(source) == []
+
+
+def test_a_box_of_the_next_iteration_is_another_one():
+    source = in_bolt(
+        """
+        def process(self, tup):
+            for row in tup.values:
+                failed = [False]
+                work(row)
+                if failed[0]:
+                    self.ack(tup)
+                keep(failed)
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []

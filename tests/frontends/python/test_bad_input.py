@@ -115,9 +115,9 @@ def test_usual_nesting_is_lowered(shape):
     "source",
     [
         "x = [\n" + "    (a + b, f(c), {'k': [1]}),\n" * 3000 + "]",
-        "x = {" + ", ".join(f"'k{i}': a + {i} * (b - 1)" for i in range(3000)) + "}",
+        "x = {" + ", ".join(f"'k{i}': a + {i} * (b - 1)" for i in range(1500)) + "}",
         "x = '" + "(" * 5000 + "'",
-        "if a:\n pass\n" + "elif b:\n pass\n" * 2000,
+        "if a:\n pass\n" + "elif b:\n pass\n" * 1000,
         "# " + "[" * 5000,
     ],
 )

@@ -1,0 +1,328 @@
+"""ACK107: a tuple is acked while its work can still fail: on another thread, after the ack, or before a `finally`."""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
+from ackdoctor.checks.facts.fields import uses_resource
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
+from ackdoctor.flow.expressions import (
+    callee_text,
+    calls_by_result,
+    last_name,
+    memoize,
+    name_words,
+    operands,
+    subexpressions,
+)
+from ackdoctor.flow.values import Token, TokenKind
+from ackdoctor.flow.witness import completions, line_text, raising_visit
+from ackdoctor.libraries.vocabulary import (
+    AMBIGUOUS_EXECUTORS,
+    EXECUTORS,
+    LOGGING,
+    METRICS,
+    PURE_CALLS,
+    TASK_METHODS,
+    THREAD_CLASSES,
+    THREADS,
+)
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Build,
+    Call,
+    ClassInfo,
+    Closure,
+    EdgeKind,
+    Expr,
+    Function,
+    Literal,
+    Name,
+    Test,
+    Throw,
+    Way,
+)
+from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
+from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.rulebook import Words
+from ackdoctor.rulebook.advice import ack_after_try
+
+_STARTS = THREADS | {"create_task", "ensure_future", "run_async", "defer"} - {"add_done_callback"}
+_WAITS = frozenset(
+    "join result exception wait gather as_completed get run run_until_complete shutdown wait_for done __exit__ "
+    "is_alive isAlive isDone cancel invokeAll invokeAny await awaitTermination getUnchecked".split()
+)
+_COROUTINES = frozenset("create_task ensure_future run_coroutine_threadsafe".split())
+_WRITES = frozenset(
+    "insert insertOne insertMany insert_one insert_many insert_row update_one updateOne upsert replace_one replaceOne "
+    "write writeRow write_row save store persist put_item putItem put_record putRecord put_object putObject "
+    "execute executemany executeUpdate execute_async executeAsync post publish upload index bulk".split()
+)
+_REMOTE_WRITES = frozenset("set put hset rpush lpush update append send".split())  # names of collections, too
+_LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
+_WORK = (None, "target", "function", "func", "fn")  # names of the parameter that takes the code to run
+
+
+def ack107_ack_before_done(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each ack before the work begins or ends, and for each in `finally` while an exception leaves.
+
+    If the framework acks, the finding is at the call that starts the work.
+    """
+    auto = context.component.auto_ack
+    for flow, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
+        token = done.token
+        if token is None or done.tick.is_system or token.kind is TokenKind.STORED:
+            continue
+        early = done.breach is None if auto else done.deferral is None
+        started = (
+            _started(context, flow, done) if early and done.op is (Op.AUTO_ACK if auto else Op.ACK) else None
+        )
+        if started is None:
+            continue
+        at = started if auto else done
+        if context.is_first((at.function, at.step.span.line)):
+            yield context.finding(
+                _words(context, flow, done, token, started),
+                Misuse.EARLY,
+                at,
+                flow=flow,
+                path=done.path,
+                token=token,
+                severity=_severity(context),
+            )
+    if not auto:
+        for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
+            yield from _in_finally(context, flow, ended)
+            yield from _before_work(context, flow, ended)
+
+
+def _severity(context: RuleContext) -> Severity:
+    return Severity.WARNING if context.discipline.advisory else Severity.ERROR
+
+
+# ---- work that still runs ----
+
+
+def _words(context: RuleContext, flow: Flow, done: Completed, token: Token, started: Path) -> Words:
+    op, tup = started.step.op, token.words
+    call = callee_text(op.func) if isinstance(op, Call) else "this"
+    if context.component.auto_ack:
+        handler, by_hand = flow.function.name, context.role.by_hand
+        return context.words("auto-ack", tup=tup, handler=handler, call=call, by_hand=by_hand)
+    again = ""
+    for _, later in context.events(Completed):
+        runs = later.deferral is not None and later.deferral.step is started.step
+        if not again and runs and later.op in _LATER and later.token == token:
+            does, misuse = _LATER[later.op]
+            line, price = later.step.span.line, context.price(misuse)
+            again = context.phrase("again", does=does, line=line, price=price)
+    return context.words(tup=tup, call=call, line=line_text(started, done.function), again=again)
+
+
+def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
+    """Return the last call before the ack that started work on the tuple's data; None if the path waited for it."""
+    late = {id(each.deferral.step) for each in _completions_later(flow, done) if each.deferral is not None}
+    if not late and not any(map(_may_start, flow.functions)):
+        return None
+    for visit, after, _ in points_back(done.path):
+        call = visit.step.op
+        if after is None or not isinstance(call, Call):
+            continue
+        name = last_name(call.func)
+        if id(visit.step) in late and after.via is not EdgeKind.RAISE and not _lacks_callback(visit, call):
+            return visit
+        if name in _WAITS:
+            return None
+        if (name in _STARTS and not _is_scoped(call.func) and _runs_code(context, flow, visit, call)) or (
+            _may_run_later(context, visit.function, call) and _runs_closure(flow, visit, call)
+        ):
+            return visit
+    return None
+
+
+def _lacks_callback(visit: Path, call: Call) -> bool:
+    """Whether an argument of a call is a local that is null on this path: it passes no callback."""
+    values = (definition(visit, arg.value) for arg in call.args if isinstance(arg.value, Name))
+    return any(found is not None and found.value == Literal(None) for found in values)
+
+
+def _may_run_later(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether code among the arguments may still run when the handler acks, which has kept nothing to wait for."""
+    name = last_name(call.func)
+    if name in AMBIGUOUS_EXECUTORS and not context.runs_on_thread(function, call):
+        return False
+    return name in EXECUTORS | THREAD_CLASSES and (call.dropped or not _is_kept(function, call))
+
+
+def _is_kept(function: Function, call: Call) -> bool:
+    """Whether a function stores, returns or passes on the result of a call, or compares it."""
+    names = {call.result.id}
+    for step in function.cfg.steps:
+        match step.op:
+            case Bind(target=Name(id=target), value=Name(id=value)) if value in names:
+                names.add(target)
+            case Call(func=Attr(obj=Name(id=receiver)), args=args) if receiver in names:
+                if any(mentions_any(arg.value, frozenset(names)) for arg in args):
+                    return True
+            case op if any(mentions_any(value, frozenset(names)) for value in operands(op)):
+                return True
+            case _:
+                pass
+    return any(names & inner.captures for inner in function.closures.values())
+
+
+def _completions_later(flow: Flow, done: Completed) -> Iterator[Completed]:
+    """Yield the completions of the same tuple in callbacks that run after the call which got them."""
+    for event in flow.events:
+        later = isinstance(event, Completed) and event.deferral is not None and event.deferral.asynchronous
+        if later and isinstance(event, Completed) and event.op in _LATER and event.token == done.token:
+            yield event
+
+
+@memoize
+def _may_start(function: Function) -> bool:
+    """Whether a function has a call that may start work."""
+    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls_by_result(function).values())
+
+
+def _is_scoped(func: Expr) -> bool:
+    """Whether the runner is a local: the `with` block around it waits at its end."""
+    return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
+
+
+def _runs_closure(flow: Flow, visit: Path, call: Call) -> bool:
+    """Whether a runner gets a closure that reads the tuple's data."""
+    derived = tuple_names(flow, visit.function)
+    for arg in call.args:
+        found = definition(visit, arg.value)
+        work = found.value if found is not None else arg.value
+        for part in work.items if isinstance(work, Build) else (work,):
+            inner = visit.function.closures.get(part.key) if isinstance(part, Closure) else None
+            if inner is not None and inner.captures & derived:
+                return True
+    return False
+
+
+def _runs_code(context: RuleContext, flow: Flow, visit: Path, call: Call) -> bool:
+    """Whether the call gets the tuple's data and code to run; a client or a job queue (Celery) gets only data."""
+    derived = tuple_names(flow, visit.function)
+    if not any(mentions_any(arg.value, derived) for arg in call.args):
+        return False
+    if last_name(call.func) in _COROUTINES:
+        return True
+    work = next((arg.value for arg in call.args if arg.name in _WORK and not arg.star), None)
+    if work is None or not mentions_any(work, derived):
+        return work is not None
+    found = definition(visit, work)
+    if found is None or not isinstance(found.value, Call):
+        return False
+    classes = context.resolve(found.visit.function, found.value.func)
+    is_task = any(isinstance(each, ClassInfo) and each.methods.keys() & set(TASK_METHODS) for each in classes)
+    return is_task or last_name(found.value.func) == "partial"
+
+
+# ---- an ack in finally ----
+
+
+def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:
+    """Yield the ack in a `finally` through which an exception leaves, if the framework does not fail the tuple."""
+    token = ended.token
+    if ended.raised is None or context.component.auto_fail is not False or ended.deferral is not None:
+        return
+    if token is None or ended.is_system:
+        return
+    done = next(completions(ended.path, token), None)
+    if done is None or done.step.way is not Way.RAISE or ended.state.tokens[token].stage is not Stage.ACKED:
+        return
+    thrown = raising_visit(ended.path)
+    if thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw):
+        return  # the exception comes from an exception handler: that of the work was caught
+    if context.is_first((done.function, done.step.span.line)):
+        yield context.finding(
+            context.words(
+                "finally",
+                tup=f"`{token.name}`",
+                advice=ack_after_try(f"`{token.name}`", context.notation.catch),
+            ),
+            Misuse.EARLY,
+            done,
+            flow=flow,
+            path=ended.path,
+            token=token,
+            severity=_severity(context),
+            confidence=Confidence.MUST,
+        )
+
+
+# ---- an ack before the work ----
+
+
+def _before_work(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:
+    """Yield the ack before all work on a tuple, if the first work after it writes the tuple's data to a resource."""
+    token = ended.token
+    if token is None or token.kind is not TokenKind.INPUT or ended.raised is not None or ended.is_system:
+        return
+    acks = list(completions(ended.path, token))
+    if not acks or ended.deferral is not None or ended.state.tokens[token].stage is not Stage.ACKED:
+        return
+    done = acks[-1]
+    visits = [visit for visit, _, _ in points_back(ended.path)]  # last first
+    at = visits.index(done)
+    if any(_is_work(context, flow, visit) or _asks_field(context, visit) for visit in visits[at + 1 :]):
+        return  # what follows is of less importance, such as a notice; or a setting chooses the early ack
+    work = next((visit for visit in reversed(visits[:at]) if _is_write(context, flow, visit)), None)
+    if work is not None and context.is_first((done.function, done.step.span.line)):
+        call = callee_text(work.step.op.func) if isinstance(work.step.op, Call) else ""
+        words = context.words("work", tup=f"`{token.name}`", call=call, line=line_text(work, done.function))
+        yield context.finding(
+            words,
+            Misuse.EARLY,
+            done,
+            flow=flow,
+            path=ended.path,
+            token=token,
+            severity=Severity.WARNING,
+            confidence=Confidence.MAY,
+        )
+
+
+def _asks_field(context: RuleContext, visit: Path) -> bool:
+    """Whether a step tests a field of the component."""
+    op = visit.step.op
+    parts = subexpressions(op.condition) if isinstance(op, Test) else ()
+    return any(context.field(visit.function, part) is not None for part in parts)
+
+
+def _is_work(context: RuleContext, flow: Flow, visit: Path) -> bool:
+    """Whether a step emits, or passes data of the tuple to a resource or to code whose result it drops."""
+    call, function = visit.step.op, visit.function
+    if not isinstance(call, Call) or context.own_method(function, call.func) is not None:
+        return False  # the path has the steps of its own methods
+    if context.verb_kind(function, call) in (VerbKind.EMIT, VerbKind.EMIT_MANY):
+        return True
+    derived = tuple_names(flow, function)
+    if last_name(call.func) in LOGGING | PURE_CALLS or not any(
+        mentions_any(arg.value, derived) for arg in call.args
+    ):
+        return False
+    return call.dropped or uses_resource(context, function, call, visit.entry.before)
+
+
+def _is_write(context: RuleContext, flow: Flow, visit: Path) -> bool:
+    """Whether a step writes data of the tuple, more than its id, to a resource that may fail."""
+    call, function = visit.step.op, visit.function
+    if not isinstance(call, Call) or not isinstance(call.func, Attr):
+        return False
+    derived, name = tuple_names(flow, function), call.func.name
+    data = [arg.value for arg in call.args if not (isinstance(arg.value, Attr) and arg.value.name == "id")]
+    if not any(mentions_any(value, derived) for value in data):
+        return False
+    if not uses_resource(context, function, call, visit.entry.before):
+        return False
+    words = {word for part in subexpressions(call.func) for word in name_words(last_name(part))}
+    if words & METRICS or context.project_class(function, call.func.obj) is not None:
+        return False
+    remote = name in _REMOTE_WRITES and context.is_remote(function, call.func.obj)
+    return context.verb_kind(function, call) is None and (name in _WRITES or remote)

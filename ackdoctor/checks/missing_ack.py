@@ -1,0 +1,333 @@
+"""ACK101: a path leaves the handler with a tuple that is neither acked, failed nor stored, or empties a buffer of tuples.
+
+If no path completes the tuple, there is one finding at the handler; else one finding for each way out that misses it.
+"""
+
+from collections.abc import Iterator
+
+from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completions
+from ackdoctor.checks.facts.dataflow import handler_steps, reachable
+from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
+from ackdoctor.flow.expressions import assigned_targets, last_name
+from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.values import Token, TokenRef
+from ackdoctor.flow.witness import assumes_raise
+from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS, TASKS
+from ackdoctor.model.cfg import (
+    ENTRY,
+    RAISED,
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    EdgeKind,
+    Function,
+    Instr,
+    Literal,
+    Name,
+    Test,
+    Unpack,
+)
+from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
+from ackdoctor.model.finding import Confidence, Finding, Severity
+from ackdoctor.model.protocol import Stage
+from ackdoctor.model.source import Span
+from ackdoctor.rulebook import Words
+
+_COMPLETING = (VerbKind.ACK, VerbKind.FAIL)
+
+
+def ack101_missing_ack(context: RuleContext) -> Iterator[Finding]:
+    """Yield the findings of each data or batch handler, and of each place that empties a buffer."""
+    yield from _at_ends(context)
+    yield from _in_tasks(context)
+    yield from _dropped(context)
+    yield from _in_endless_loops(context)
+
+
+def _at_ends(context: RuleContext) -> Iterator[Finding]:
+    for flow in context.flows:
+        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
+            continue
+        missing = [
+            event
+            for event in flow.events
+            if isinstance(event, Ended) and event.breach is not None and not event.is_system
+        ]
+        if not missing or flow.function.docstring_only:
+            continue
+        is_opt_out = depends_on_setting(context, ACKING)
+        missing = [ended for ended in missing if not is_opt_out(ended.path)]
+        token = missing[0].token if missing else None
+        if token is None:
+            continue
+        if _never_completed(flow, token):
+            first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
+            yield context.finding(
+                _words(context, "no path", flow, token, first.path),
+                Misuse.NEVER,
+                flow.function,
+                flow=flow,
+                path=first.path,
+                token=token,
+                confidence=Confidence.MAY if flow.limited else Confidence.MUST,  # every path shows it
+            )
+        else:
+            words = _words(context, "one path", flow, token, missing[0].path)
+            yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
+
+
+def _in_tasks(context: RuleContext) -> Iterator[Finding]:
+    """Yield the exception handlers of a task that only log: the task completes the tuple if its work succeeds."""
+    for flow in context.flows if context.component.auto_ack is False and context.is_bolt else ():
+        ends = [
+            event
+            for event in flow.events
+            if isinstance(event, Ended) and event.deferral is not None and event.deferral.runner in TASKS
+        ]
+        tasks = {
+            (id(end.deferral), end.path.function)
+            for end in ends
+            if _stage(end) in (Stage.ACKED, Stage.FAILED)
+        }
+        for end in ends:
+            is_open = _stage(end) is Stage.HELD and end.raised is None and not end.is_system
+            caught = (
+                _silent_handler(context, end)
+                if is_open and (id(end.deferral), end.path.function) in tasks
+                else None
+            )
+            if caught is not None and context.is_first(caught.step) and end.token is not None:
+                words = _words(context, "one path", flow, end.token, end.path)
+                yield context.finding(
+                    words,
+                    Misuse.NEVER,
+                    caught,
+                    flow=flow,
+                    path=end.path,
+                    token=end.token,
+                    confidence=Confidence.MAY,
+                )
+
+
+def _stage(end: Ended) -> Stage | None:
+    held = end.state.tokens.get(end.token) if end.token is not None else None
+    runner = end.deferral.runner if end.deferral is not None else ""
+    return (
+        held.stage if held is not None and (held.stage is not Stage.HELD or held.holder == runner) else None
+    )
+
+
+def _silent_handler(context: RuleContext, end: Ended) -> Path | None:
+    """Return the exception handler that a path ends in, if it only logs and reports."""
+    if _is_stopped(end.path):
+        return None
+    for visit, after, _ in turns_back(end.path):
+        op = visit.step.op
+        if isinstance(op, Test):
+            return None
+        if isinstance(op, Catch) and after is not None and after.via is EdgeKind.TRUE:
+            steps = visit.function.cfg.steps
+            calls = (steps[each].op for each in handler_steps(visit.function, visit.index))
+            quiet = all(_is_quiet(context, visit.function, call) for call in calls if isinstance(call, Call))
+            return visit if quiet else None
+    return None
+
+
+def _is_quiet(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call logs or reports; it is the same as none for the tuple."""
+    logs = last_name(call.func) in LOGGING | PURE_CALLS
+    return logs or context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT)
+
+
+def _dropped(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each place that drops tuples of a field which other paths complete."""
+    if context.component.auto_ack is not False or not context.is_bolt:
+        return
+    completed = {event.field for _, event in context.releases() if event.completed}
+    held = completed & {stored.field for _, stored in stored_inputs(context)}
+    entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
+    for flow, dropped in context.events(Dropped):
+        is_handler = flow.entry is not None and flow.entry.kind in entries
+        is_code = flow.entry is None or dropped.deferral is not None  # of a thread or a callback
+        if dropped.field not in held or not (is_handler or is_code):
+            continue
+        if (dropped.removed or not is_handler) and not _completes_removed(flow, dropped.field):
+            continue
+        if _is_stopped(dropped.path):
+            continue
+        function, span = _place(flow, dropped)
+        if context.is_first((function.path, span.line)):
+            words, at = context.words("dropped", field=f"self.{dropped.field}"), (function, span)
+            yield context.finding(
+                words, Misuse.NEVER, at, flow=flow, path=dropped.path, confidence=Confidence.MAY
+            )
+
+
+def _completes_removed(flow: Flow, field: str) -> bool:
+    """Whether the handler completes what it removes from a field, or a tuple in it."""
+    tokens = [event.token for event in flow.events if isinstance(event, Completed) and event.token]
+    paths = {token.path for token in tokens if token.field == field}
+    return bool(paths) and all("[]" not in path for path in paths)  # looked up one by one, perhaps in none
+
+
+def _is_stopped(end: Path) -> bool:
+    """Whether a path goes through a handler of the exception that stops a thread."""
+    caught = (
+        visit.step.op
+        for visit, after, _ in turns_back(end)
+        if after is not None and after.via is EdgeKind.TRUE
+    )
+    return any(
+        isinstance(op, Catch) and op.types and {name.rpartition(".")[2] for name in op.types} <= STOPS
+        for op in caught
+    )
+
+
+def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
+    """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
+    match dropped.step.op:
+        case Bind() | Unpack() | Call(func=Attr(name="clear")):
+            return dropped.function, dropped.step.span
+        case _:
+            return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)
+
+
+def _end_of_iteration(dropped: Dropped) -> Path:
+    """Return the end of the loop's iteration that lost a removed tuple, or the end of the path."""
+    visit: Path | None = dropped.path
+    while visit is not None and any(token.field == dropped.field for token in visit.state.tokens):
+        if visit.via is EdgeKind.BACK and visit.before is not None:
+            return visit.before
+        visit = visit.before
+    return dropped.path
+
+
+def _words(context: RuleContext, case: str, flow: Flow, token: Token, path: Path) -> Words:
+    handler = f"{context.component.name}.{flow.function.name}"
+    words = context.words(case, tup=token.words, handler=handler)
+    override = _override(context, path)
+    if override is not None:
+        line, name = override.head.line, override.name
+        return words._replace(
+            help=context.phrase("replaced verb", verb=name, method=override.qualname, line=line)
+        )
+    for event in flow.events:
+        match event:
+            case Completed(token=None, value=TokenRef(part="id"), verb=verb) if verb is not None:
+                line, price = event.step.span.line, context.price(Misuse.SUBJECT_ID)
+                advice = context.phrase("completed by id", verb=verb.name, line=line, price=price)
+                return words._replace(help=advice)
+            case _:
+                pass
+    return words
+
+
+def _override(context: RuleContext, path: Path) -> Function | None:
+    """Return the component's own `ack` or `fail` that a path enters; it does not call the framework's."""
+    verbs = {verb.name for verb in context.role.verbs if verb.on == "self" and verb.kind in _COMPLETING}
+    entered = (visit.function for visit, _, _ in points_back(path) if visit.function.name in verbs)
+    return next((each for each in entered if each is context.component.method(each.name)), None)
+
+
+def _never_completed(flow: Flow, token: Token) -> bool:
+    """Whether no path completes, stores or hands over the tuple."""
+    for event in flow.events:
+        match event:
+            case Completed(token=None, op=op, value=TokenRef()) if op in BY_HAND:
+                continue  # the framework rejects it
+            case Completed(token=done, op=op) if op in BY_HAND and (done == token or done is None):
+                return False
+            case Stored(token=stored) if stored == token:
+                return False
+            case Ended(breach=None, raised=None, state=state) if token in state.tokens:
+                if not state.tokens[token].tick.is_system:
+                    return False
+            case _:
+                pass
+    return True
+
+
+# ---- handlers that never return ----
+
+
+def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
+    """Yield the first loop of each data handler, or of a helper that it calls, that a path enters and never leaves."""
+    for flow in context.flows:
+        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
+            continue
+        loops = (
+            (function, head, body)
+            for function in context.functions_of(flow)
+            for head, body in sorted(function.cfg.bodies.items())
+        )
+        for function, head, body in loops:
+            certain = _never_ends(function, head, body) and head in reachable(function, [ENTRY])
+            if _completes_in(flow, function, body) or not (certain or _is_kept_going(function, body)):
+                continue  # ack-in-loop reports a completion that the loop repeats
+            handler = f"{context.component.name}.{flow.function.name}"
+            yield context.finding(
+                context.words("never returns", handler=handler),
+                None,
+                (function, function.cfg.steps[head].span),
+                flow=flow,
+                severity=Severity.ERROR,
+                confidence=Confidence.MUST if certain else Confidence.MAY,
+            )
+            break
+
+
+def _completes_in(flow: Flow, function: Function, body: range) -> bool:
+    """Whether a step of a loop, or a helper that it calls, completes a tuple."""
+    steps = function.cfg.steps[body.start : body.stop]
+    return any(
+        visit.function is function and visit.step in steps
+        for event in flow.events
+        if isinstance(event, Completed)
+        for visit in event.path.call_stack()
+    )
+
+
+def _never_ends(function: Function, head: int, body: range) -> bool:
+    """Whether only an exception that no handler catches leaves a loop."""
+    inside = reachable(function, [head]) & {*body}
+    ways_out = {
+        (kind, target)
+        for index in inside
+        for kind, target in function.cfg.steps[index].edges
+        if target not in inside
+    }
+    return ways_out <= {(EdgeKind.RAISE, RAISED)}
+
+
+def _is_kept_going(function: Function, body: range) -> bool:
+    """Whether only a local flag ends a loop, and the loop sets it to go on and never back."""
+    steps = function.cfg.steps
+    inside = {*body}
+    ways_out = [
+        (steps[index].op, kind)
+        for index in body
+        for kind, target in steps[index].edges
+        if target not in inside and target != RAISED
+    ]
+    flags = {_tested_flag(op, kind) for op, kind in ways_out}
+    if len(flags) != 1:
+        return False
+    flag, ending = flags.pop() or (None, None)
+    if flag is None or any(flag.id in inner.captures for inner in function.closures.values()):
+        return False
+    targets = [steps[index].op for index in body if flag in assigned_targets(steps[index].op)]
+    values = [
+        op.value.value if isinstance(op, Bind) and isinstance(op.value, Literal) else ending for op in targets
+    ]
+    return bool(values) and all(isinstance(value, bool) and value is not ending for value in values)
+
+
+def _tested_flag(op: Instr, kind: EdgeKind) -> tuple[Name, bool] | None:
+    """Return the local that a branch tests alone, and the value with which the branch is taken."""
+    fact, same = normalise(op.condition) if isinstance(op, Test) else (None, False)
+    if not isinstance(fact, Name) or kind not in (EdgeKind.TRUE, EdgeKind.FALSE):
+        return None
+    return fact, (kind is EdgeKind.TRUE) == same

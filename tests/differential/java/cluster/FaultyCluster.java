@@ -1,0 +1,89 @@
+import java.io.File;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+import org.apache.storm.Config;
+import org.apache.storm.LocalCluster;
+import org.apache.storm.ProcessSimulator;
+import org.apache.storm.daemon.supervisor.Supervisor;
+import org.apache.storm.daemon.worker.Worker;
+import org.apache.storm.generated.StormTopology;
+import org.apache.storm.hooks.BaseTaskHook;
+import org.apache.storm.task.TopologyContext;
+
+/**
+ * A LocalCluster whose workers die with all that they hold, and start again on the same port.
+ *
+ * The workers talk over Netty, as in a real cluster, and each executor has a worker of its own.  A dead worker is shut down
+ * as a supervisor shuts it down; the supervisor of local mode cannot start it again, so this class does, with the same call.
+ */
+public final class FaultyCluster implements AutoCloseable {
+    private record Place(String topologyId, String workerId, int port) {}
+
+    /** The workers of each component, by "topology/component". */
+    private static final Map<String, Set<Place>> PLACES = new ConcurrentHashMap<>();
+
+    private final LocalCluster cluster;
+    private final Supervisor supervisor;
+
+    public FaultyCluster(int workers, int firstPort) throws Exception {
+        cluster = new LocalCluster.Builder()
+            .withSupervisors(0)
+            .withSupervisorSlotPortMin(firstPort)
+            .withDaemonConf(Config.STORM_LOCAL_MODE_ZMQ, true)
+            .withDaemonConf(Config.STORM_LOCAL_HOSTNAME, "localhost")
+            .withDaemonConf(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true)
+            .withDaemonConf("supervisor.worker.timeout.secs", 600) // a dead worker comes back before that
+            .withDaemonConf("nimbus.task.timeout.secs", 600)
+            .withDaemonConf("nimbus.task.launch.secs", 600)
+            .build();
+        supervisor = cluster.addSupervisor(workers);
+    }
+
+    /** Submit a topology of so many executors, ackers included. */
+    public void submit(String name, Map<String, Object> conf, StormTopology topology, int executors) throws Exception {
+        Map<String, Object> whole = new HashMap<>(conf);
+        whole.put(Config.TOPOLOGY_WORKERS, executors);
+        for (String role : List.of("bolt", "spout")) { // idle threads sleep: there are many on few cores
+            whole.put("topology." + role + ".wait.progressive.level1.count", 0);
+            whole.put("topology." + role + ".wait.progressive.level2.count", 0);
+        }
+        whole.put(Config.TOPOLOGY_AUTO_TASK_HOOKS, List.of(Register.class.getName()));
+        cluster.submitTopology(name, whole, topology);
+    }
+
+    /** Kill the workers of a component, call `dead`, and start them again after some time. */
+    public void crash(String topology, String component, long awayMs, Runnable dead) throws Exception {
+        List<Place> places = new ArrayList<>(PLACES.get(topology + "/" + component));
+        for (Place place : places) ProcessSimulator.killProcess(place.workerId());
+        dead.run();
+        Thread.sleep(awayMs);
+        for (Place place : places) {
+            Worker worker = new Worker(new HashMap<>(supervisor.getConf()), null, place.topologyId(), supervisor.getId(),
+                supervisor.getThriftServerPort(), place.port(), place.workerId(),
+                () -> supervisor::getSupervisorThriftInterface);
+            worker.start();
+            ProcessSimulator.registerProcess(place.workerId(), worker);
+        }
+    }
+
+    @Override
+    public void close() throws Exception {
+        cluster.close();
+    }
+
+    /** A hook in every task, also in those of ackers, which registers its worker. */
+    public static class Register extends BaseTaskHook {
+        @Override
+        public void prepare(Map<String, Object> conf, TopologyContext context) {
+            String name = conf.get(Config.TOPOLOGY_NAME) + "/" + context.getThisComponentId();
+            String worker = new File(context.getPIDDir()).getParentFile().getName();
+            PLACES.computeIfAbsent(name, any -> ConcurrentHashMap.newKeySet())
+                .add(new Place(context.getStormId(), worker, context.getThisWorkerPort()));
+        }
+    }
+}
