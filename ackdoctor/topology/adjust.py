@@ -130,10 +130,12 @@ def _untracked(use: _Use) -> str:
 
 
 def _checkpointed(use: _Use) -> str:
-    """Say that Heron restores the state of the topology; "" if it tracks tuples or does neither."""
+    """Say that Heron restores the state of all components; "" if it does not."""
     place = use.wiring.tracking.checkpoints
-    name = use.wiring.judged.topology.name
-    return f"topology `{name}` restores checkpoints and tracks no tuple ({place})" if place else ""
+    judged = use.wiring.judged
+    if place is None or any(reason.fact == "not-stateful" for reason in judged.verdict.reasons):
+        return ""
+    return f"topology `{judged.topology.name}` restores checkpoints and tracks no tuple ({place})"
 
 
 def _is_replayed(use: _Use) -> bool:
