@@ -24,10 +24,12 @@ _UNITS = {
     "HOURS": 3_600_000,
     "DAYS": 86_400_000,
 }
-_TIMES = {name.lower(): factor for name, factor in _UNITS.items()} | {
+_TIMES = {  # Storm's Duration.seconds, and java.time's Duration.ofSeconds, which Heron takes
+    **{name.lower(): factor for name, factor in _UNITS.items()},
+    **{f"of{name.title()}": factor for name, factor in _UNITS.items()},
     "of": 1,
     "millis": 1,
-    "minutes": 60_000,
+    "ofMillis": 1,
 }
 _POSITIONS = {  # names of constructor arguments, by the last part of the class
     "KafkaSpoutRetryExponentialBackoff": ("initialDelay", "delayPeriod", "maxRetries", "maxDelay"),

@@ -392,6 +392,7 @@ def test_windows_are_arguments() -> None:
         GRAPH
         + 'b.setBolt("w", new Win().withWindow(BaseWindowedBolt.Duration.seconds(10), new BaseWindowedBolt.Duration(2, TimeUnit.MINUTES))).shuffleGrouping("words");\n'
         'b.setBolt("t", new Win().withTumblingWindow(BaseWindowedBolt.Count.of(30))).shuffleGrouping("words");\n'
+        'b.setBolt("h", new Win().withTumblingWindow(java.time.Duration.ofHours(1))).shuffleGrouping("words");\n'  # Heron's
         'StormSubmitter.submitTopology("d", new Config(), b.createTopology());',
         Win="class Win extends org.apache.storm.topology.base.BaseWindowedBolt { public void execute(TupleWindow w) { } }",
     )
@@ -403,6 +404,8 @@ def test_windows_are_arguments() -> None:
         "w:topology.bolts.window.sliding.interval.duration.ms": 120_000,
         "t:topology.bolts.window.length.count": 30,
         "t:topology.bolts.window.sliding.interval.count": 30,
+        "h:topology.bolts.window.length.duration.ms": 3_600_000,
+        "h:topology.bolts.window.sliding.interval.duration.ms": 3_600_000,
     }
 
 

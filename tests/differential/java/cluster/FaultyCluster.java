@@ -39,6 +39,8 @@ public final class FaultyCluster implements AutoCloseable {
             .withDaemonConf(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, true)
             .withDaemonConf("supervisor.worker.timeout.secs", 600) // a dead worker comes back before that
             .withDaemonConf("nimbus.task.timeout.secs", 600)
+            .withDaemonConf("storm.zookeeper.session.timeout", 40_000) // a busy machine answers late
+            .withDaemonConf("storm.zookeeper.connection.timeout", 40_000)
             .withDaemonConf("nimbus.task.launch.secs", 600)
             .build();
         supervisor = cluster.addSupervisor(workers);
