@@ -25,10 +25,21 @@ from ackdoctor.flow.transfer.origins import (
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.values import FrameworkObject, Instance, SelfRef, Token
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
-from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Global, Item, Name
+from ackdoctor.model.cfg import (
+    NOTATIONS,
+    Attr,
+    Call,
+    ClassInfo,
+    Component,
+    Expr,
+    Function,
+    Global,
+    Item,
+    Name,
+    Notation,
+)
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
-from ackdoctor.model.notation import BY_LANGUAGE, Notation
 from ackdoctor.model.source import Site, Span
 from ackdoctor.rulebook import Words, advice, phrase, words
 
@@ -275,7 +286,7 @@ class RuleContext:
     @property
     def notation(self) -> Notation:
         """How the component's language spells quoted code."""
-        return BY_LANGUAGE[self.dialect.language]
+        return NOTATIONS[self.dialect.language]
 
     def _in_own_notation(self, text: str) -> str:
         """Name fields as the component's language does; the flow engine and the checks write `self.field`."""

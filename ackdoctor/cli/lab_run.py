@@ -24,7 +24,7 @@ from ackdoctor.cli.commands import (
     path_parser,
     seconds_option,
 )
-from ackdoctor.cli.output import complain, destination, require_writable, write_report
+from ackdoctor.cli.output import complain, destination, require_not_an_input, require_writable, write_report
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import FORMATS
 from ackdoctor.lab.faults import Plan, plan
@@ -38,7 +38,10 @@ from ackdoctor.reporters import counted
 from ackdoctor.reporters.lab_run import LabRun, document, screen
 from ackdoctor.trial import Trial, read
 
-_TEST = '''"""Written by `ackdoctor lab run --search`: the smallest faults found that the topology does not survive."""
+_MARK = '"""Written by `ackdoctor lab run --search`'
+_TEST = (
+    _MARK
+    + ''': the smallest faults found that the topology does not survive."""
 
 from pathlib import Path
 
@@ -54,6 +57,7 @@ def test_{name}_survives_these_faults():
     )
     assert outcome.survived, outcome.summary
 '''
+)
 _INTERRUPTED = 130
 
 Seed: TypeAlias = Annotated[
@@ -153,6 +157,10 @@ class Run:
             if not self.search:
                 raise UsageError("--write-test needs --search")
             require_writable(self.write_test, "--write-test")
+            if self.write_test.is_file() and not _is_ours(self.write_test):
+                raise UsageError(
+                    f"--write-test: {self.write_test} exists, and no search wrote it; choose another file"
+                )
 
     def run(self) -> int:
         """Run the topology, write the report and return the exit code."""
@@ -164,6 +172,7 @@ class Run:
                     f"{kill}: the faults end after {self.seconds:g} s; --seconds makes them last longer"
                 )
         trial = self._trial()
+        require_not_an_input(self.output_file, _files_of(trial))
         ids = {node.id: node.role for node in trial.judged.topology.nodes}
         faults.check(*([name for name in ids if ids[name] == role] for role in ("spout", "bolt")))
         options, note = self._options(trial, faults), ""
@@ -300,6 +309,18 @@ class Run:
         return trial.options(
             faults, seed=self.seed, seconds=self.seconds, rate=self.rate, limit=self.limit, profile=version
         )
+
+
+def _files_of(trial: Trial) -> list[Path]:
+    topology = trial.judged.topology
+    places = (topology.place, *(node.code for node in topology.nodes if node.code is not None))
+    return [trial.project / place.path for place in places]
+
+
+def _is_ours(file: Path) -> bool:
+    """Whether a search wrote the file, which another one may replace."""
+    first = file.read_bytes()[: len(_MARK)]
+    return not first or first == _MARK.encode()
 
 
 def _text(value: object) -> str:

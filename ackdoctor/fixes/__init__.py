@@ -178,7 +178,8 @@ def kinds_of(code: str) -> str:
 def described(code: str, *, safe: bool) -> list[str]:
     """Return what the safe or the unsafe fixes of a rule do."""
     chosen = (each for each in FIXES.get(code, ()) if (each in SAFE.get(code, ())) is safe)
-    return [(each.__doc__ or "").partition("\n")[0].rstrip(".") for each in chosen]
+    lines = ((each.__doc__ or "").partition("\n")[0].rstrip(".") for each in chosen)
+    return list(dict.fromkeys(lines))  # both languages may have the same fix
 
 
 def fixes_of(finding: Finding, document: Document) -> Iterator[Fix]:

@@ -3,6 +3,7 @@
 import re
 
 from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.handlers import is_left_on_purpose
 from ackdoctor.fixes.statements import is_bound
 from ackdoctor.model.finding import Edit, Finding, Fix
 
@@ -13,6 +14,8 @@ def add_anchor(finding: Finding, document: Document) -> Fix | None:
     """Anchor an emit of the handler itself to its input, in Python."""
     call = document.node_at(finding.site.span, "call")
     if call is None or document.java or len(finding.details) != 3:  # noqa: PLR2004  # keyword, name and list
+        return None
+    if is_left_on_purpose(document, call):
         return None
     keyword, name, anchors = finding.details
     function = call.nearest("function", "class")

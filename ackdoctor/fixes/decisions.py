@@ -36,8 +36,9 @@ _MUTATED = (
     r"|compute|set|write|update|setdefault|clear|poll|pop|remove|delete|discard|drain|close|retain)\w*\s*\()"
 )
 _MADE = r"(?:set|dict|list|OrderedDict|defaultdict|Counter)\s*\(|\{|\[|new\s+\w*(?:Set|Map)\b"
-_NEW_KEY = re.compile(
-    r"(?i)(?:add|nx|absent|unique|once|first|exists?|claim|acquire|lock|register|dedup\w*|seen|new)$"
+_WRITE = re.compile(
+    r"_?(?:insert|store|save|write|send|put|post|publish|update|upsert|delete|persist|charge|commit|produce|push|index|upload"
+    r"|submit|deliver|transfer|book|offer|enqueue|ship)(?!\w*(?:[Ii]f|[Nn]x|[Aa]bsent|[Oo]nce))"
 )
 _VALUE = r"[\w.()\[\]]+"
 _NOTHING = r"(?:None|null|[Ff]alse|0|-1)"
@@ -107,7 +108,7 @@ class _Path:
         self._scope = handler.nearest("class")
         self._own = "this" if document.java else next(iter(parameters(handler)), "self")
         self._constants = self._constant_fields()
-        self._worked: set[str] = set()  # locals with the result of work
+        self._worked: dict[str, bool] = {}  # locals with the result of work, and whether all of it writes
         self._inputs = {name}
         self._derive()
 
@@ -253,11 +254,15 @@ class _Path:
         """Whether the result of work decides about a branch, and says that the work was not done."""
         text = _plain(self._document.source(condition))
         calls = [each for each in condition.walk() if self._works(each)]
-        calls += [each for each in condition.walk() if each.kind == "name" and each.name in self._worked]
-        names = [each.name for each in calls if _READ.match(each.name) or _NEW_KEY.search(each.name)]
-        if not calls or names:
-            return False
-        return (_NO if taken else _YES).fullmatch(text) is not None
+        locals_ = {each.name for each in condition.walk() if each.kind == "name"} & set(self._worked)
+        writes = all(map(self._writes, calls)) and all(self._worked[each] for each in locals_)
+        return writes and bool(calls or locals_) and (_NO if taken else _YES).fullmatch(text) is not None
+
+    def _writes(self, call: Node) -> bool:
+        """Whether a call is a write of something that the handler did not make, such as a store or a method of the class."""
+        root = re.match(r"\w+", self._document.source(call))
+        made = {each.name for each in self._handler.walk() if each.kind == "bound"} | {self._name}
+        return _WRITE.match(call.name) is not None and root is not None and root[0] not in made
 
     def _works(self, call: Node) -> bool:
         return call.kind == "call" and _is_work(call, self._document)
@@ -290,8 +295,9 @@ class _Path:
                 self._inputs.add(node.name)
             elif any(each.kind in ("call", "name") for value in values for each in value.walk()):
                 others.add(node.name)
-            if any(map(self._works, values)):
-                self._worked.add(node.name)
+            works = [each for value in values for each in value.walk() if self._works(each)]
+            if works:
+                self._worked[node.name] = all(map(self._writes, works))
         self._inputs -= others
 
     def chooses_work(self, branch: Node) -> bool:

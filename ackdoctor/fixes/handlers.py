@@ -15,6 +15,7 @@ __all__ = [
     "handler_of",
     "has_two_values",
     "input_of",
+    "is_left_on_purpose",
     "is_local",
     "keeps_work",
     "parameters",
@@ -68,6 +69,15 @@ def has_two_values(document: Document, handler: Node, name: str) -> bool:
         )
         for node in handler.walk()
     )
+
+
+def is_left_on_purpose(document: Document, emit: Node) -> bool:
+    """Whether a comment beside an emit, or in the two lines above it, is about anchors: its author knows."""
+    start = document.line_start(emit.start)
+    for _ in range(2):
+        start = document.line_start(max(0, start - 1))
+    near = document.text[start : document.line_end(emit.end)]
+    return re.search(r"(?:#|//|\*)[^\n]*\banchor", near, re.IGNORECASE) is not None
 
 
 def keeps_work(node: Node) -> bool:

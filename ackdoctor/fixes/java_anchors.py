@@ -3,7 +3,7 @@
 import re
 
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import handler_of, has_two_values, input_of, is_local
+from ackdoctor.fixes.handlers import handler_of, has_two_values, input_of, is_left_on_purpose, is_local
 from ackdoctor.model.finding import Edit, Finding, Fix
 
 _MOST_HELPERS = 8
@@ -60,7 +60,7 @@ def anchor_in_helper(finding: Finding, document: Document) -> Fix | None:
 def _anchored(document: Document, emit: Node, name: str) -> tuple[Edit, ...] | None:
     """Put the anchor before the values: `emit(values)` and `emit(stream, values)`."""
     given = [each for each in emit.children if each.kind == "argument"]
-    if emit.name != "emit" or not 1 <= len(given) <= 2 or not name:  # noqa: PLR2004
+    if is_left_on_purpose(document, emit) or emit.name != "emit" or not 1 <= len(given) <= 2 or not name:  # noqa: PLR2004
         return None
     return (document.edit(given[-1].start, given[-1].start, f"{name}, "),)
 

@@ -62,5 +62,10 @@ def remove_setting(finding: Finding, document: Document) -> Fix | None:
     if len(inside) != 1 or not inside[0].children or not _SETS.fullmatch(inside[0].children[0].name):
         return None
     block = inside[0].parent
+    above = document.text[document.line_start(max(0, start - 1)) : start].strip()
+    names = [node.name for node in inside[0].walk() if node.kind == "name" and node.name[:1].islower()]
+    alone = any(len(re.findall(rf"\b{name}\b", document.text)) <= 2 for name in names)  # noqa: PLR2004
+    if above.startswith(("//", "*", "/*")) or alone:
+        return None  # a comment or a variable would be left behind
     edits = removal(document, inside[0]) if block is not None and len(block.children) > 1 else None
     return Fix(title=f"Remove `{document.source(inside[0])}`", safe=False, edits=edits) if edits else None

@@ -74,6 +74,10 @@ class _Spout(NamedTuple):
             return None
         inner = [line.replace(_ID, names[1] if given else "").replace("\t", self.step) for line in lines]
         indent = self.document.indent(first)
+        if indent is not None and self.document.source(first) == "pass":
+            end = self.document.line_end(first.end)  # with a comment that says that nothing is done
+            text = f"{self.document.newline}{indent}".join(inner)
+            return (self.document.edit(first.start, end, text),)
         if indent is not None:
             return insert_before(self.document, first, f"{self.document.newline}{indent}".join(inner))
         outer = self.document.indent(method)

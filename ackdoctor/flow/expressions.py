@@ -26,6 +26,7 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
+    Notation,
     Return,
     Star,
     Test,
@@ -34,7 +35,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.notation import Notation
 
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")

@@ -27,6 +27,7 @@ from ackdoctor.model.cfg import (
     Jump,
     Name,
     Next,
+    Notation,
     Return,
     Step,
     Test,
@@ -35,7 +36,6 @@ from ackdoctor.model.cfg import (
     Way,
 )
 from ackdoctor.model.finding import PathStep, PathWitness
-from ackdoctor.model.notation import Notation
 from ackdoctor.model.source import Site, Span
 
 CAUGHT = "exception caught"  # the note on a step into an `except` or `catch`

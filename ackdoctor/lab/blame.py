@@ -10,6 +10,7 @@ from ackdoctor.model.topology import Judged
 _MOST = 10  # faults of one component
 
 _REPLAYS_NOT = frozenset({rulebook.SPOUT_WITHOUT_REPLAY})
+_TOO_EARLY = frozenset({rulebook.ACK_BEFORE_DONE})
 _UNTRACKED = frozenset({rulebook.SPOUT_EMIT_WITHOUT_ID, rulebook.UNANCHORED_EMIT})
 _NEVER_COMPLETES = frozenset(
     {
@@ -96,10 +97,10 @@ def unjudged(judged: Judged, dead: Collection[str]) -> Iterator[Unjudged]:
     bolts: Mapping[str, str] = {node.id: node.role for node in judged.topology.nodes}
     for component in (each for each in bolts if each in dead and bolts[each] == "bolt"):
         facts = judged.facts[component]
-        if facts.acks_early is not None:
-            yield Unjudged(
-                component, str(facts.acks_early), "acks tuples before their effect; what waits dies with it"
-            )
+        by_rule = (each.place for each in facts.faults if each.code in _TOO_EARLY and not each.ignored)
+        early = facts.acks_early or next(by_rule, None)
+        if early is not None:
+            yield Unjudged(component, str(early), "acks tuples before their effect; what waits dies with it")
         elif facts.keeps is not None:
             yield Unjudged(
                 component, str(facts.keeps), "keeps data of acked tuples in memory, which dies with it"
@@ -107,4 +108,4 @@ def unjudged(judged: Judged, dead: Collection[str]) -> Iterator[Unjudged]:
         else:
             rest = True
     if rest:
-        yield Unjudged("", "", "what a bolt had acked and not done yet died with it")
+        yield Unjudged("", "", "what a bolt had acked but not done yet died with it, if there was any")

@@ -2,8 +2,7 @@
 
 from collections.abc import Mapping
 
-from ackdoctor.libraries.java import JAVA
-from ackdoctor.libraries.python import PYTHON
+from ackdoctor.libraries.languages import JAVA, PYTHON
 from ackdoctor.libraries.vocabulary import Library, Wait
 from ackdoctor.model.dialect import Dialect
 

@@ -1,7 +1,7 @@
 """Library calls with a known effect, by name: what may raise, store, read, call back or run later.
 
 A call is known by the last part of its dotted name: `self.log.warning`, `logging.warning` and `logger.warning` are all
-`warning`.  Names that mean the same in Python and Java are in the same sets; what differs is in `python` and `java`.
+`warning`.  Names that mean the same in Python and Java are in the same sets; what differs is in `languages`.
 """
 
 import builtins

@@ -1,6 +1,5 @@
 """The requests and notifications that the server answers."""
 
-import gc
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -23,14 +22,10 @@ _WATCHED = (
     "**/.gitignore",
 )
 _KINDS = (types.CodeActionKind.QuickFix, FIX_ALL)
-# A change of a long bolt makes 35,000 objects that stay for a while.  By default they start 49 collections, which take a
-# sixth of the time until the diagnostics; `Server` collects while the editor is idle.
-_COLLECT_AFTER = 100_000  # objects
 
 
 def serve(stream: BinaryIO) -> None:
     """Serve the editor on standard input and this stream until it leaves."""
-    gc.set_threshold(_COLLECT_AFTER)
     server = Server()
     _add_lifecycle(server)
     _add_texts(server)

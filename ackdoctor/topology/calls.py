@@ -6,8 +6,19 @@ from typing import NamedTuple
 
 from ackdoctor.flow.symbols import SymbolTable
 from ackdoctor.libraries.vocabulary import CONSTRUCTORS
-from ackdoctor.model.cfg import ENTRY, SUPER, Arg, Attr, Call, ClassInfo, Expr, Function, Global, Name
-from ackdoctor.model.notation import Notation
+from ackdoctor.model.cfg import (
+    ENTRY,
+    SUPER,
+    Arg,
+    Attr,
+    Call,
+    ClassInfo,
+    Expr,
+    Function,
+    Global,
+    Name,
+    Notation,
+)
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology import library_calls

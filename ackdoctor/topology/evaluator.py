@@ -21,10 +21,10 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
     Not,
+    Notation,
     Star,
     Unit,
 )
-from ackdoctor.model.notation import Notation
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology import library_calls

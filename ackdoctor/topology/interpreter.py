@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from typing import Generic, NamedTuple, TypeVar
 
 from ackdoctor.flow.symbols import SymbolTable
-from ackdoctor.model.notation import Notation
+from ackdoctor.model.cfg import Notation
 from ackdoctor.topology.calls import Decision, Run
 from ackdoctor.topology.machine import Entry, Machine
 from ackdoctor.topology.objects import Library

@@ -29,6 +29,7 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
+    Notation,
     Return,
     Star,
     Step,
@@ -39,7 +40,6 @@ from ackdoctor.model.cfg import (
     Update,
     Yield,
 )
-from ackdoctor.model.notation import Notation
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import Gap, Place
 from ackdoctor.topology import library_calls

@@ -10,8 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.expressions import expression_text
-from ackdoctor.model.cfg import Call, ClassInfo, Expr, Function, Unit
-from ackdoctor.model.notation import Notation
+from ackdoctor.model.cfg import Call, ClassInfo, Expr, Function, Notation, Unit
 from ackdoctor.model.topology import Gap, Place, Value
 
 _MAX_TEXT = 200  # characters of a text that describes a value

@@ -17,11 +17,12 @@ FAULTS = {
 }
 BLAMED = {
     "streamparse/first-steps-sick": {"ACK301"},
+    "streamparse/orders-sick": {"ACK101", "ACK104", "ACK202"},
     "pystorm/page-views-sick": {"ACK205"},
-    "pyleus/page-views-sick": {"ACK301"},
-    "petrel/orders-sick": {"ACK201", "ACK401"},
-    "heronpy/sensors-sick": {"ACK201"},
-    "storm_py/sensors-sick": {"ACK109"},
+    "pyleus/page-views-sick": {"ACK105", "ACK301"},
+    "petrel/orders-sick": {"ACK101", "ACK201", "ACK401"},
+    "heronpy/sensors-sick": {"ACK101", "ACK201"},
+    "storm_py/sensors-sick": {"ACK101", "ACK109"},
 }
 LONG = {
     "storm_py/sensors-sick",
@@ -49,14 +50,20 @@ def test_a_healthy_topology_loses_nothing(folder):
 
 @pytest.mark.parametrize("folder", marked(BLAMED))
 def test_a_sick_topology_is_blamed(folder):
-    faults = {"kills": ["calibrate@10"]} if folder.parent.name == "storm_py" else {}
-    found = run_fixture(folder, plan(**faults), seconds=1)
+    found = run_fixture(folder, plan(), seconds=1)
     assert {finding.code for finding in found.findings} == BLAMED[name(folder)]
     assert {finding.code for finding in found.findings} <= expected_codes(folder)
 
 
+def test_work_in_a_thread_of_a_dead_bolt_is_not_judged():
+    (folder,) = (each for each in FOLDERS if name(each) == "streamparse/orders-sick")
+    found = run_fixture(folder, plan(kills=["ledger@5"]), seconds=0.3)
+    places = [(each.component, each.place) for each in found.unjudged if each.place]
+    assert places == [("ledger", "src/bolts/base.py:10")]
+
+
 @pytest.mark.parametrize(
-    "folder", marked(f"{each}-{state}" for each in FAULTS for state in ("healthy", "sick"))
+    "folder", marked({f"{each}-{state}" for each in FAULTS for state in ("healthy", "sick")})
 )
 def test_random_plans_are_judged_rightly(folder):
     tried = attempt(folder, 5, seconds=0.3)

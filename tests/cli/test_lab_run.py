@@ -352,6 +352,20 @@ def test_a_search_in_a_sound_topology_finds_nothing(shell, project):
     assert not (project / "test_words.py").exists()
 
 
+def test_no_input_is_overwritten(shell, project):
+    before = {file: file.read_text() for file in project.glob("*.py")}
+    for arguments, message in (
+        (("--output-format", "html", "--output-file", "count.py"), "--output-file: count.py is an input"),
+        (
+            ("--search", "2", "--write-test", "count.py"),
+            "--write-test: count.py exists, and no search wrote it",
+        ),
+    ):
+        code, _, err = run(shell, *arguments)
+        assert (code, message in err) == (2, True)
+    assert {file: file.read_text() for file in project.glob("*.py")} == before
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

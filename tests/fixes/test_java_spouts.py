@@ -47,7 +47,7 @@ _LOGS = """    @Override
 """
 _AGAIN = """    @Override
     public void ack(Object id) {
-        System.out.println("acked " + id);
+        System.err.println("acked " + id);
     }
 
     @Override

@@ -75,6 +75,7 @@ collector.ack(tuple);""",
     "a batch of another class": "if (!batch.accept(tuple.getString(0))) {\n    return;\n}\ncollector.ack(tuple);",
     "a flag with the input": "boolean ready = open && tuple.getString(0) != null;\nif (!ready) {\n    return;\n}\ncollector.ack(tuple);",
     "a payment": "if (!card.charge(tuple.getString(0))) {\n    return;\n}\ncollector.ack(tuple);",
+    "a value without parts": "Row row = parse(tuple);\nString[] parts = row.generate();\nif (parts.length == 0) {\n    return;\n}\ncollector.ack(tuple);",
     "the state of a switch": """switch (table.insert(tuple.getString(0))) {
     case 0:
         return;

@@ -168,6 +168,8 @@ LEAVES = {
     "a field that another method changes": ("if self.paused:", ""),
     "a lookup in a store": ("if self.table.get(word):", ""),
     "a write that takes a key once": ("if not self.table.setnx(word, 1):", ""),
+    "a result of a value": ("if not word.generate():", ""),
+    "a query without rows": ("if not self.table.query(word):", ""),
     "a write that says yes": ("if self.table.insert(word):", ""),
     "a method of the bolt that writes": ("if not self.is_new(word):", ""),
     "the input or a write": ("if not word or not self.table.insert(word):", ""),
@@ -262,6 +264,55 @@ except Exception:
         "+            return",
         "+        self.ack(tup)",
     ]
+
+
+def test_a_swallowed_failure_that_returns_is_failed_by_hand(tmp_path) -> None:
+    before = AUTO + _body(
+        """
+try:
+    self.table.insert(tup.values)
+except Exception:
+    self.log("not stored")
+    return
+self.log("stored")
+"""
+    )
+    assert run_fixed(tmp_path, "streamparse", before) == [
+        "+",
+        "+    auto_ack = False",
+        "+            self.fail(tup)",
+        "+        self.ack(tup)",
+    ]
+
+
+def test_an_aggregate_is_acked_at_the_end(tmp_path) -> None:
+    body = "word = tup.values[0]\nif word in self.counts:\n    self.counts[word] += 1\nelse:\n    self.counts[word] = 1"
+    start = "\n    def initialize(self, config, context):\n        self.counts = {}\n"
+    text = FRAMEWORK[: FRAMEWORK.index("        if not")] + _body(body)
+    edited, _ = repaired(tmp_path, {"case.py": text + start}, unsafe=True)
+    assert diff_of(text + start, edited["case.py"].decode()) == ["+        self.ack(tup)"]
+
+
+UNDECIDED = {
+    "a write in a condition": "if self.table.insert(tup.values[0]):\n    self.log('stored')",
+    "a field that chooses the work": "if self.ready:\n    self.table.insert(tup.values[0])",
+    "a failure that goes on": "try:\n    self.table.insert(tup.values[0])\nexcept ValueError:\n    self.log('no')",
+    "a return that a field decides": "if self.ready:\n    return\nself.table.insert(tup.values[0])",
+}
+
+
+@pytest.mark.parametrize("body", UNDECIDED.values(), ids=UNDECIDED)
+def test_a_handler_that_may_skip_its_work_is_not_acked(body, tmp_path) -> None:
+    text = FRAMEWORK[: FRAMEWORK.index("        if not")] + _body(body)
+    assert repaired(tmp_path, {"case.py": text}, unsafe=True)[0] == {}
+
+
+def test_an_emit_that_a_comment_leaves_unanchored_stays(tmp_path) -> None:
+    text = AUTO.replace("streamparse import Bolt", "pystorm import Bolt")
+    text = text.replace("    def initialize", "    auto_anchor = False\n\n    def initialize")
+    emit = "self.emit([tup.values[0]])"
+    assert repaired(tmp_path / "0", {"case.py": text + _body(emit)})[0] != {}
+    assert repaired(tmp_path / "1", {"case.py": text + _body(f"# need not be anchored\n{emit}")})[0] == {}
 
 
 def test_a_fail_beside_the_frameworks_ack_turns_that_off(tmp_path) -> None:

@@ -7,8 +7,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.frontends.java import Lowered
 from ackdoctor.frontends.java import lower_source as lower_java
 from ackdoctor.frontends.python import lower_source as lower_python
-from ackdoctor.model.cfg import Unit
-from ackdoctor.model.notation import JAVA, PYTHON
+from ackdoctor.model.cfg import JAVA, PYTHON, Unit
 from ackdoctor.topology.interpreter import Entry, Paths, Run, explore
 from ackdoctor.topology.objects import Data, describe
 

@@ -36,6 +36,7 @@ public class Words extends BaseRichSpout {
     }
 }
 """
+UNTRACKED_SPOUT = SPOUT.replace("), word", ")").replace("), id", ")")
 BOLT = """
 package demo;
 
@@ -122,10 +123,46 @@ def test_a_missing_ack_costs_nothing_without_ackers(tmp_path: Path) -> None:
 
 
 def test_a_missing_ack_costs_nothing_without_ids(tmp_path: Path) -> None:
-    (finding,) = found(tmp_path, NO_ACK, spout=SPOUT.replace("), word", ")").replace("), id", ")"))
+    (finding,) = found(tmp_path, NO_ACK, spout=UNTRACKED_SPOUT)
 
     assert finding.severity is Severity.INFO
     assert "no spout of topology `words` that feeds it emits with a message id" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("stateful", "severities"),
+    [
+        (" implements org.apache.heron.api.topology.IStatefulComponent<String, Long> {", {Severity.INFO}),
+        (" {", {Severity.WARNING, Severity.INFO}),
+    ],
+)
+def test_heron_restores_checkpoints_and_tracks_nothing(
+    tmp_path: Path, stateful: str, severities: set[Severity]
+) -> None:
+    mode = "conf.setTopologyStatefulCheckpointIntervalSecs(20);"
+    mode += "conf.setTopologyReliabilityMode(Config.TopologyReliabilityMode.EFFECTIVELY_ONCE);"
+    texts = {"Words.java": UNTRACKED_SPOUT, "Count.java": BOLT.replace("BODY", NO_ACK), "Main.java": MAIN}
+    heron = {
+        name: text.replace("CONF", mode)
+        .replace("org.apache.storm", "org.apache.heron.api")
+        .replace("heron.api.StormSubmitter", "heron.api.HeronSubmitter")
+        .replace("StormSubmitter.", "HeronSubmitter.")
+        .replace("api.task", "api.bolt")
+        .replace("api.bolt.TopologyContext", "api.topology.TopologyContext")
+        .replace("Bolt {", f"Bolt{stateful}")
+        .replace("Spout {", f"Spout{stateful}")
+        .replace("topology.base.BaseRichBolt", "bolt.BaseRichBolt")
+        .replace("topology.base.BaseRichSpout", "spout.BaseRichSpout")
+        for name, text in texts.items()
+    }
+    write(tmp_path, heron)
+    report = lint([tmp_path], Settings(), root=tmp_path)
+
+    about = [each for each in report.findings if each.code in ("ACK101", "ACK301")]
+    assert len(about) == len({each.code for each in about}) == len({"ACK101", "ACK301"})
+    assert {each.severity for each in about} == severities
+    restored = ["restores checkpoints and tracks no tuple" in each.message for each in about]
+    assert all(restored) == (severities == {Severity.INFO})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from functools import partial
 from typing import NamedTuple, TypeAlias
 
 from ackdoctor.flow.symbols import SymbolTable
-from ackdoctor.model.notation import JAVA
+from ackdoctor.model.cfg import JAVA
 from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
 from ackdoctor.topology.frameworks import framework_of_imports
 from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore

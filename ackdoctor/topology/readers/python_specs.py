@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from posixpath import basename
 
 from ackdoctor.flow.program import Program
-from ackdoctor.model.cfg import ClassInfo
-from ackdoctor.model.notation import PYTHON
+from ackdoctor.model.cfg import PYTHON, ClassInfo
 from ackdoctor.model.topology import DEFAULT_STREAM, UNREAD, Edge, Gap, Node, Place, Setting, Topology
 from ackdoctor.topology.interpreter import Entry, Run, explore
 from ackdoctor.topology.objects import Data, Invocation, Library, Obj, Ref, describe, plain

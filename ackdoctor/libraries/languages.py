@@ -1,4 +1,7 @@
-"""Java's standard library, and libraries that components use."""
+"""The standard libraries of Python and Java, and the libraries that components use."""
+
+import builtins
+import sys
 
 from ackdoctor.libraries.vocabulary import (
     ARRAYS,
@@ -11,9 +14,58 @@ from ackdoctor.libraries.vocabulary import (
     Wait,
 )
 
+# ---- Python ----
+
+_REMOTE = (
+    "asyncore ftplib http httplib imaplib mailbox multiprocessing nntplib poplib shelve smtplib socket sqlite3 ssl subprocess "
+    "telnetlib urllib urllib2 xmlrpc xmlrpclib dbm"
+).split()
+_STANDARD = tuple(f"{name}." for name in (*sys.stdlib_module_names, *dir(builtins)))
+_LOCAL = (  # numbers, dates, collections, text
+    "arrow attr attrs cachetools cachetools2 dateutil numpy pandas pytz simplejson six sortedcontainers toolz ujson "
+    "msgpack orjson jmespath blist bidict boltons more_itertools lxml bs4 yaml pydantic jsonschema marshmallow avro "
+    "fastavro bson dateparser phonenumbers voluptuous cerberus google.protobuf"
+).split()
+
+_MEMORY = (
+    "array bisect collections copy datetime decimal fractions functools heapq itertools math operator "
+    "random re statistics string time uuid"
+).split()
+
+# sources: the documentation of queue, socket and threading; pyzmq `Socket.recv`, redis-py `blpop`, confluent-kafka `poll`,
+# websocket-client `recv`, pulsar `Consumer.receive`
+_QUEUES = ("queue.", "Queue.", "multiprocessing.", "gevent.queue.", "eventlet.queue.")
+_PYTHON_WAITS = (
+    *(Wait("get", (module,)) for module in _QUEUES),
+    *(Wait(name, ("socket.",), 1) for name in ("recv", "recvfrom", "recv_into")),
+    Wait("accept", ("socket.",)),
+    *(Wait(name, ("zmq.",)) for name in ("recv", "recv_string", "recv_json", "recv_pyobj", "recv_multipart")),
+    *(Wait(name, ("redis.",), 1, (None, 0)) for name in ("blpop", "brpop", "bzpopmin", "bzpopmax")),
+    Wait("poll", ("confluent_kafka.",)),
+    Wait("recv", ("websocket.",)),
+    Wait("receive", ("pulsar.",)),
+    Wait("wait", ("threading.",)),
+)
+
+PYTHON = Library(
+    standard=_STANDARD,
+    local=(*_STANDARD, *(f"{name}." for name in _LOCAL)),
+    remote=tuple(f"{name}." for name in _REMOTE),
+    memory=tuple(f"{name}." for name in _MEMORY),
+    threads=THREADS,
+    schedulers=SCHEDULERS,
+    waits=_PYTHON_WAITS,
+    sleeps={"time.sleep": 1, "gevent.sleep": 1, "eventlet.sleep": 1},
+    limits=frozenset("settimeout setblocking setdefaulttimeout setsockopt set_timeout register".split()),
+    lazy=frozenset("map filter".split()),
+    nonempty=frozenset("split rsplit".split()),
+)
+
+# ---- Java ----
+
 # sources: the documentation of java.util.concurrent, java.net and JMS; jedis `blpop`, amqp-client `QueueingConsumer`,
 # jeromq `ZMQ.Socket`, pulsar `Consumer`
-_WAITS = (
+_JAVA_WAITS = (
     *(Wait(name, ("java.util.concurrent.",)) for name in ("take", "takeFirst", "takeLast", "await")),
     Wait("accept", ("java.net.ServerSocket",)),
     Wait("receive", ("java.net.DatagramSocket",), 1),
@@ -43,7 +95,19 @@ JAVA = Library(
         "backtype.storm.",
         "it.unimi.dsi.",
     ),
-    remote=("java.sql.", "java.net.", "java.rmi.", "javax.sql.", "javax.jms.", "javax.net."),
+    remote=(
+        "java.sql.",
+        "java.net.",
+        "java.rmi.",
+        "javax.sql.",
+        "javax.jms.",
+        "javax.net.",
+        "java.io.BufferedWriter.",
+        "java.io.FileOutputStream.",
+        "java.io.FileWriter.",
+        "java.io.RandomAccessFile.",
+        "java.nio.channels.",
+    ),
     memory=("java.util.", "java.text.", "java.lang.", "java.time.", "java.math."),
     memory_types=frozenset(
         "Map HashMap TreeMap LinkedHashMap List ArrayList LinkedList Set HashSet TreeSet LinkedHashSet Collection "
@@ -67,7 +131,7 @@ JAVA = Library(
         "whenComplete thenAccept thenApply thenRun thenCompose handle exceptionally onComplete onSuccess onFailure "
         "setHandler setCallback subscribe doOnNext doOnError registerCallback search index bulk".split()
     ),
-    waits=_WAITS,
+    waits=_JAVA_WAITS,
     sleeps={
         "Thread.sleep": 0.001,
         "Utils.sleep": 0.001,
