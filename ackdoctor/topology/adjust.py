@@ -18,7 +18,6 @@ from ackdoctor.rulebook import (
     EVICTING_BUFFER,
     MISSING_ACK,
     PENDING_OVERWRITE,
-    SPOUT_EMIT_WITHOUT_ID,
     UNANCHORED_EMIT,
     UNDRAINED_BUFFER,
     WRONG_ANCHOR,
@@ -98,7 +97,7 @@ def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:
     untracked = (
         finding.code in _NEVER_COMPLETE and not _leaks(finding.dialect)
     ) or finding.code == UNANCHORED_EMIT
-    if finding.code in (*_ANCHORS, *_NEVER_COMPLETE, SPOUT_EMIT_WITHOUT_ID):
+    if finding.code in _ANCHORS | _NEVER_COMPLETE:
         whys = [_checkpointed(use) for use in uses]
         if all(whys):
             return whys[0]
