@@ -24,6 +24,9 @@ def import_edits(document: Document, name: str) -> tuple[Edit, ...] | None:
     before = [
         match for match in found if match[2] < name and match[2].partition(".")[0] == name.partition(".")[0]
     ]
-    place = before[-1] if before else found[-1]
-    at = document.line_end(place.end())
+    after = [each for each in found if each[2].partition(".")[0] == name.partition(".")[0]]
+    if after and not before:
+        at = after[0].start()
+        return (document.edit(at, at, f"import {name};{document.newline}"),)
+    at = document.line_end((before[-1] if before else found[-1]).end())
     return (document.edit(at, at, f"{document.newline}import {name};"),)

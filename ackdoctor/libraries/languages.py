@@ -95,7 +95,19 @@ JAVA = Library(
         "backtype.storm.",
         "it.unimi.dsi.",
     ),
-    remote=("java.sql.", "java.net.", "java.rmi.", "javax.sql.", "javax.jms.", "javax.net."),
+    remote=(
+        "java.sql.",
+        "java.net.",
+        "java.rmi.",
+        "javax.sql.",
+        "javax.jms.",
+        "javax.net.",
+        "java.io.BufferedWriter.",
+        "java.io.FileOutputStream.",
+        "java.io.FileWriter.",
+        "java.io.RandomAccessFile.",
+        "java.nio.channels.",
+    ),
     memory=("java.util.", "java.text.", "java.lang.", "java.time.", "java.math."),
     memory_types=frozenset(
         "Map HashMap TreeMap LinkedHashMap List ArrayList LinkedList Set HashSet TreeSet LinkedHashSet Collection "

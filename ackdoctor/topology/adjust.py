@@ -97,6 +97,10 @@ def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:
     untracked = (
         finding.code in _NEVER_COMPLETE and not _leaks(finding.dialect)
     ) or finding.code == UNANCHORED_EMIT
+    if finding.code in _ANCHORS | _NEVER_COMPLETE:
+        whys = [_checkpointed(use) for use in uses]
+        if all(whys):
+            return whys[0]
     whys = [_untracked(use) for use in uses] if untracked else [""]
     return whys[0] if all(whys) else ""
 
@@ -122,6 +126,15 @@ def _untracked(use: _Use) -> str:
     if spouts and all(use.wiring.gives_ids(spout) is False for spout in spouts):
         return f"no spout of topology `{name}` that feeds it emits with a message id"
     return ""
+
+
+def _checkpointed(use: _Use) -> str:
+    """Say that Heron restores the state of all components; "" if it does not."""
+    place = use.wiring.tracking.checkpoints
+    judged = use.wiring.judged
+    if place is None or any(reason.fact == "not-stateful" for reason in judged.verdict.reasons):
+        return ""
+    return f"topology `{judged.topology.name}` restores checkpoints and tracks no tuple ({place})"
 
 
 def _is_replayed(use: _Use) -> bool:

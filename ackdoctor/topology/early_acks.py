@@ -153,6 +153,15 @@ class _Object:
                 uses = chain(uses_of(function, own), self._uses_of_getters(function, own))
                 yield from (use for use in uses if self._is_store(use))
 
+    def overwrites(self) -> Iterator[Use]:
+        """Yield each assignment that replaces what a field holds with data of the tuple."""
+        for function in self.arrival:
+            data = self.data.get(function, frozenset[str]())
+            own = self.names.get(function)
+            for use in uses_of(function, own) if own is not None else ():
+                if use.how == "=" and use.whole and any(mentions_any(value, data) for value in use.values):
+                    yield use
+
     def _uses_of_getters(self, function: Function, own: Name) -> Iterator[Use]:
         """Yield the calls on what a getter of the object returns: `getRankings().updateWith(row)`."""
         calls = calls_by_result(function)
@@ -220,9 +229,11 @@ class _Object:
     def flushes(self, function: Function, field: str) -> list[int]:
         """Return the steps of a function that emit or write what it read from a field."""
         own = self.names.get(function)
-        if own is None or not any(use.field == field for use in uses_of(function, own)):
+        if own is None:
             return []
         place = Attr(own, field)
+        if not any(mentions(value, place) for step in function.cfg.steps for value in operands(step.op)):
+            return []
         carriers = _carriers(function, place)
         return [
             index
@@ -256,17 +267,26 @@ class _Object:
             return False
         own = self.names.get(function)
         if function in self.context.own_names:
-            return uses_resource(self.context, function, call)
+            return uses_resource(self.context, function, call) or self._is_remote_stream(function, obj)
         is_field = isinstance(obj, Attr) and obj.obj == own
         in_memory = self.context.is_in_memory(function, obj) or name in CONTAINER_STORES
-        return self.context.is_remote(function, obj) or (is_field and not in_memory)
+        remote = self.context.is_remote(function, obj) or self._is_remote_stream(function, obj)
+        return remote or (is_field and not in_memory)
+
+    def _is_remote_stream(self, function: Function, obj: Expr) -> bool:
+        """Whether a stream is opened on a connection: `OutputStream out = connection.getOutputStream()`."""
+        if not any(name.startswith("java.io.") for name in self.context.declared_names(function, obj)):
+            return False
+        return any(
+            self.context.is_remote(function, part) for part in subexpressions(canonical_form(function, obj))
+        )
 
     # ---- when it flushes ----
 
-    def is_flushed_later(self, field: str) -> bool:
-        """Whether code that the arrival of a tuple does not run flushes a field."""
+    def is_flushed_later(self, field: str, skipped: frozenset[str] = frozenset()) -> bool:
+        """Whether code that the arrival of a tuple does not run flushes a field; not counting methods of these names."""
         for function in self.names:
-            if function in self.arrival or function.name in INITIALISERS:
+            if function in self.arrival or function.name in INITIALISERS | skipped:
                 continue
             if (
                 self.flushes(function, field)
@@ -294,16 +314,24 @@ class _Object:
 
     def _is_cleanup(self, function: Function, field: str) -> bool:
         """Whether a function only emits when the bolt ends, which sends nothing."""
-        ends = {entry.method for entry in self.context.role.entries if entry.kind is EntryKind.LIFE}
         steps = (function.cfg.steps[index].op for index in self.flushes(function, field))
         emits = (isinstance(op, Call) and self.context.verb_kind(function, op) in _EMITS for op in steps)
-        return function.name in ends and all(emits)
+        return function.name in self.ends and all(emits)
 
-    def waits(self, handler: Function, field: str, stores: Iterable[Use]) -> bool:
-        """Whether a path through the handler stores and does not flush, and another one flushes in the end."""
+    @property
+    def ends(self) -> frozenset[str]:
+        """The methods that the framework calls once: at the start and at the end of the bolt."""
+        return frozenset(e.method for e in self.context.role.entries if e.kind is EntryKind.LIFE)
+
+    def waits(self, handler: Function, field: str, stores: Iterable[Use], *, collects: bool) -> bool:
+        """Whether a path through the handler stores and does not flush, and another one flushes in the end.
+
+        The flush waits for a tick, a number or a time; a field that collects may also wait until it is complete and can be
+        emptied.
+        """
         sites = {(use.function, use.function.cfg.steps.index(use.step)) for use in stores}
         flushes = {(f, index) for f in self.arrival for index in self.flushes(f, field)}
-        if not flushes or not any(self._is_timed(*site, field) for site in flushes):
+        if not any(self._is_awaited(*site) or (collects and self._is_emptied(field)) for site in flushes):
             return False
         steps = handler.cfg.steps
         stored = [i for i, step in enumerate(steps) if self._reaches(handler, i, step.op, sites)]
@@ -312,14 +340,9 @@ class _Object:
         before = reachable(handler, [ENTRY], closed)
         return any(index in before and EXIT in reachable(handler, [index], closed) for index in stored)
 
-    def _is_timed(self, function: Function, index: int, field: str) -> bool:
-        """Whether a flush waits for a tick, a number, a time, or until the field is complete and can be emptied."""
-        return self._is_awaited(function, index) or any(
-            self._empties(use)
-            for each in self.arrival
-            for use in uses_of(each, self.names[each])
-            if use.field == field
-        )
+    def _is_emptied(self, field: str) -> bool:
+        uses = (use for each in self.arrival for use in uses_of(each, self.names[each]))
+        return any(self._empties(use) for use in uses if use.field == field)
 
     def _is_awaited(self, function: Function, index: int) -> bool:
         """Whether a step waits for a tick, for a time, or for a number that the bolt counts up to."""
@@ -447,7 +470,7 @@ def _carriers(function: Function, place: Expr) -> frozenset[str]:
             if isinstance(call.func, Attr)
             and isinstance(call.func.obj, Name)
             and call.func.name in CONTAINER_STORES
-            if any(mentions_any(arg.value, names) for arg in call.args)
+            if any(mentions_any(arg.value, names) or mentions(arg.value, place) for arg in call.args)
         }
         if filled <= names:
             return names
@@ -560,12 +583,24 @@ def _collaborator(context: RuleContext, cls: ClassInfo, arrival: Sequence[Functi
 
 
 def _early_stores(obj: _Object, handler: Function) -> Iterator[Place]:
-    stores: dict[str, list[Use]] = {}
-    for use in obj.stores():
-        stores.setdefault(use.field, []).append(use)
+    stores = _by_field(obj.stores())
     for field, found in stores.items():
-        if obj.is_sent_at_once(handler, field):
-            continue
-        if obj.is_flushed_later(field) or obj.waits(handler, field, found):
-            yield min(Place(use.function.path, use.step.span.line) for use in found)
+        waits = obj.is_flushed_later(field) or obj.waits(handler, field, found, collects=True)
+        if waits and not obj.is_sent_at_once(handler, field):
+            yield _first(found)
+    for field, found in _by_field(obj.overwrites()).items():  # the last tuple before a tick wins
+        waits = obj.is_flushed_later(field, obj.ends) or obj.waits(handler, field, found, collects=False)
+        if field not in stores and waits and not obj.is_sent_at_once(handler, field):
+            yield _first(found)
     yield from obj.kept_by_client(handler)
+
+
+def _by_field(uses: Iterable[Use]) -> Mapping[str, list[Use]]:
+    found: dict[str, list[Use]] = {}
+    for use in uses:
+        found.setdefault(use.field, []).append(use)
+    return found
+
+
+def _first(uses: Iterable[Use]) -> Place:
+    return min(Place(use.function.path, use.step.span.line) for use in uses)

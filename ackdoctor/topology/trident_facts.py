@@ -1,7 +1,7 @@
 """What the code of Trident's spouts, states and functions shows; none of them is a component for lint.
 
-A spout has the kind of its interface.  A state has the kind of the map that its factory builds, if the map underneath keeps
-the transaction id; a state that ignores the id in `beginCommit` and `commit` is non-transactional.  A function is a bolt
+A spout has the kind of its interface.  A state has the kind of the map that its factory builds or extends, if the map underneath
+keeps the transaction id; a state that ignores the id in `beginCommit` and `commit` is non-transactional.  A function is a bolt
 that the framework acks.
 """
 
@@ -12,8 +12,20 @@ from ackdoctor.checks.facts.dataflow import canonical_form, mentions_any
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.expressions import last_name, operands, subexpressions
 from ackdoctor.flow.program import Program
-from ackdoctor.libraries.vocabulary import LOGGING
-from ackdoctor.model.cfg import Attr, Call, ClassInfo, Component, Expr, Function, Literal, Mix, Return, Step
+from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS
+from ackdoctor.model.cfg import (
+    Attr,
+    Call,
+    ClassInfo,
+    Component,
+    Expr,
+    Function,
+    Literal,
+    Mix,
+    Name,
+    Return,
+    Step,
+)
 from ackdoctor.model.dialect import ON, Dialect, Discipline, Entry, EntryKind, Kind, Role
 from ackdoctor.model.topology import ComponentFacts, Fault, OnFail, Place
 from ackdoctor.topology.early_acks import stored_data
@@ -32,7 +44,10 @@ _FUNCTIONS = frozenset(
 )
 _MAPS = {"TransactionalMap": TRANSACTIONAL, "OpaqueMap": OPAQUE, "NonTransactionalMap": NON_TRANSACTIONAL}
 _VALUES = frozenset({"TransactionalValue", "OpaqueValue"})  # the first argument is the transaction id
+_LISTS = frozenset({"ArrayList", "LinkedList"})
 _FORGETS = "state-forgets-txid"
+_IN_MEMORY = "state-in-memory"
+_DIES = "the state is in the memory of its worker, and dies with it"
 _FUNCTION = Role(
     name="TridentFunction",
     kind=Kind.BOLT,
@@ -117,8 +132,10 @@ def _of_state(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...]) 
     ]
     kinds = {_kind_of(program, make, value) for value in made}
     facts.batch = kinds.pop() if len(kinds) == 1 else ""
+    stores = list(dict.fromkeys(each for value in made for each in _classes(program, make, value)))
+    facts.faults = tuple(_kept_in_memory(program, stores))
     if facts.batch in (TRANSACTIONAL, OPAQUE):
-        facts.faults = tuple(_forgotten(program, make, made))
+        facts.faults += tuple(_forgotten(program, stores))
     return facts
 
 
@@ -129,7 +146,10 @@ def _kind_of(program: Program, make: Function, value: Expr) -> str:
             return _MAPS[last_name(func.obj)]
     for cls in _classes(program, make, value):
         lineage = tuple(program.lineage(cls).order)
-        if "State" in {last_name(base) for each in lineage for base in each.bases}:
+        bases = {last_name(base) for each in lineage for base in each.bases}
+        if bases & _MAPS.keys():
+            return _MAPS[(bases & _MAPS.keys()).pop()]
+        if "State" in bases:
             return NON_TRANSACTIONAL if _ignores_ids(lineage) else ""
     return ""
 
@@ -160,9 +180,9 @@ def _uses_id(method: Function) -> bool:
     return any(mentions_any(value, ids) for step in steps for value in operands(step.op))
 
 
-def _forgotten(program: Program, make: Function, made: list[Expr]) -> Iterator[Fault]:
+def _forgotten(program: Program, stores: list[ClassInfo]) -> Iterator[Fault]:
     """Yield where the map under a state answers a constant transaction id: no replay is recognised."""
-    for cls in dict.fromkeys(each for value in made for each in _classes(program, make, value)):
+    for cls in stores:
         get = _method(tuple(program.lineage(cls).order), "multiGet")
         for step in get.cfg.steps if get is not None else ():
             op = step.op
@@ -173,6 +193,36 @@ def _forgotten(program: Program, make: Function, made: list[Expr]) -> Iterator[F
                     f"`{cls.name}` answers the same transaction id for every key, so no replay is recognised"
                 )
                 yield Fault(_FORGETS, must=True, place=Place(get.path, step.span.line), message=why)
+
+
+def _kept_in_memory(program: Program, stores: list[ClassInfo]) -> Iterator[Fault]:
+    """Yield where the map under a state only puts the values in a collection of its own."""
+    for cls in stores:
+        put = _method(tuple(program.lineage(cls).order), "multiPut")
+        if put is None:
+            continue
+        collections = [Attr(Name(put.receiver), name) for name in cls.types if _is_collection(cls, name)]
+        uses = [
+            (step, _object(step.op))
+            for step in put.cfg.steps
+            if isinstance(step.op, Call) and not _logs(step)
+        ]
+        stored = [step for step, obj in uses if obj in collections]
+        if stored and all(obj is None or isinstance(obj, Name) or obj in collections for _, obj in uses):
+            yield Fault(_IN_MEMORY, must=True, place=Place(put.path, stored[0].span.line), message=_DIES)
+
+
+def _object(call: Call) -> Expr | None:
+    """Return the object that a call uses; None for one that only makes a value."""
+    if last_name(call.func) in PURE_CALLS | _VALUES | _LISTS:
+        return None
+    return call.func.obj if isinstance(call.func, Attr) else call.func
+
+
+def _is_collection(cls: ClassInfo, name: str) -> bool:
+    made = cls.attrs.get(name)
+    called = made.parts[0] if isinstance(made, Mix) and made.op == "call" else None
+    return called is not None and last_name(called).endswith(("Map", "Table"))
 
 
 # ---- functions ----

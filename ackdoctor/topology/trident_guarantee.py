@@ -106,7 +106,7 @@ def _add_function(node: Node, facts: ComponentFacts | None, found: Evidence) -> 
 def _state(batch: str, node: Node, facts: ComponentFacts | None, found: Evidence) -> Word:
     """Add what weakens a state; return the best word that it allows with a spout of this kind."""
     best = Word.AT_LEAST_ONCE if batch == NON_TRANSACTIONAL else Word.EXACTLY_ONCE
-    if facts is None or not facts.batch:
+    if facts is None or (not facts.batch and batch != NON_TRANSACTIONAL):
         found.gaps.append(Gap(f"the state of {node.id} is not known: {node.unread or node.cls}", node.place))
         return best
     for fault in facts.faults:

@@ -58,7 +58,8 @@ def test_a_sick_topology_is_blamed(folder):
 def test_work_in_a_thread_of_a_dead_bolt_is_not_judged():
     (folder,) = (each for each in FOLDERS if name(each) == "streamparse/orders-sick")
     found = run_fixture(folder, plan(kills=["ledger@5"]), seconds=0.3)
-    assert [(each.component, each.place) for each in found.unjudged] == [("ledger", "src/bolts/base.py:10")]
+    places = [(each.component, each.place) for each in found.unjudged if each.place]
+    assert places == [("ledger", "src/bolts/base.py:10")]
 
 
 @pytest.mark.parametrize(

@@ -88,7 +88,7 @@ def faulty_cluster(pytestconfig, tmp_path_factory) -> Cluster:
         sources = [str(file) for each in folders for file in sorted(each.rglob("*.java"))]
         path = ["-sourcepath", str(JAVA / "cluster"), "-cp", f"{jars}/*", "-d", "."]
         _run(["javac", "-nowarn", *path, str(JAVA / "cluster" / f"{main}.java"), *sources], folder)
-        port = 10_000 + os.getpid() * 64 % 20_000  # below those that the system gives to clients
+        port = 10_000 + os.getpid() * 128 % 20_000  # below those that the system gives to clients
         return _run([*_storm(jars, folder), main, str(port)], folder, "\n".join(lines)).splitlines()
 
     return run

@@ -127,10 +127,14 @@ def compare(folder: Path, finding: Finding, edited: Mapping[str, bytes]) -> Comp
         reason = f"dies in every run: {after.costs[Cost.EXITS]}"
     if reason:
         return Comparison(finding=finding, reason=reason)
+    dead = {
+        setting for cost, setting in old if cost in (Cost.EXITS, Cost.TWICE)
+    }  # what came later was not seen
+    added = {run for run in new - old if run[1] not in dead}
     return Comparison(
         finding=finding,
-        added=_texts(new - old),
-        left=_texts(new & old),
+        added=_texts(added),
+        left=_texts(new - added),
         gone=_texts(old - new),
         acked=tuple(_acked(name, before, after)),
     )

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.fixes import FIXES
+from ackdoctor.rulebook import ACK_IN_LOOP
 from tests.fixes.fixed_runs import Comparison, compare, compare_all, fixed_findings
 from tests.rule_cases import cases_by_code
 
@@ -18,7 +19,10 @@ _MOST_CASES = 25  # of a rule
 
 
 def _faults(comparisons: list[Comparison]) -> list[str]:
-    return [str(each) for each in comparisons if each.added or each.acked]
+    """Return what is worse; an ack behind a loop without rounds, in place of one in it, is right."""
+    return [
+        str(each) for each in comparisons if each.added or (each.acked and each.finding.code != ACK_IN_LOOP)
+    ]
 
 
 @pytest.mark.parametrize("folder", _PYTHON, ids=lambda folder: f"{folder.parent.name}-{folder.name}")

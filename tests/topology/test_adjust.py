@@ -36,6 +36,7 @@ public class Words extends BaseRichSpout {
     }
 }
 """
+UNTRACKED_SPOUT = SPOUT.replace("), word", ")").replace("), id", ")")
 BOLT = """
 package demo;
 
@@ -122,10 +123,45 @@ def test_a_missing_ack_costs_nothing_without_ackers(tmp_path: Path) -> None:
 
 
 def test_a_missing_ack_costs_nothing_without_ids(tmp_path: Path) -> None:
-    (finding,) = found(tmp_path, NO_ACK, spout=SPOUT.replace("), word", ")").replace("), id", ")"))
+    (finding,) = found(tmp_path, NO_ACK, spout=UNTRACKED_SPOUT)
 
     assert finding.severity is Severity.INFO
     assert "no spout of topology `words` that feeds it emits with a message id" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("stateful", "restored"),
+    [
+        (" implements org.apache.heron.api.topology.IStatefulComponent<String, Long> {", True),
+        (" {", False),
+    ],
+)
+def test_heron_restores_checkpoints_and_tracks_nothing(
+    tmp_path: Path, *, stateful: str, restored: bool
+) -> None:
+    mode = "conf.setTopologyStatefulCheckpointIntervalSecs(20);"
+    mode += "conf.setTopologyReliabilityMode(Config.TopologyReliabilityMode.EFFECTIVELY_ONCE);"
+    texts = {"Words.java": UNTRACKED_SPOUT, "Count.java": BOLT.replace("BODY", NO_ACK), "Main.java": MAIN}
+    heron = {
+        name: text.replace("CONF", mode)
+        .replace("org.apache.storm", "org.apache.heron.api")
+        .replace("heron.api.StormSubmitter", "heron.api.HeronSubmitter")
+        .replace("StormSubmitter.", "HeronSubmitter.")
+        .replace("api.task", "api.bolt")
+        .replace("api.bolt.TopologyContext", "api.topology.TopologyContext")
+        .replace("Bolt {", f"Bolt{stateful}")
+        .replace("Spout {", f"Spout{stateful}")
+        .replace("topology.base.BaseRichBolt", "bolt.BaseRichBolt")
+        .replace("topology.base.BaseRichSpout", "spout.BaseRichSpout")
+        for name, text in texts.items()
+    }
+    write(tmp_path, heron)
+    report = lint([tmp_path], Settings(), root=tmp_path)
+
+    (finding,) = (each for each in report.findings if each.code == "ACK101")
+    assert finding.severity is Severity.INFO
+    assert ("restores checkpoints and tracks no tuple" in finding.message) is restored
+    assert any(each.code == "ACK301" and each.severity is Severity.WARNING for each in report.findings)
 
 
 @pytest.mark.parametrize(

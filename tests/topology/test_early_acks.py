@@ -198,6 +198,40 @@ def process(self, tup):
     assert _line(body) is None
 
 
+@pytest.mark.parametrize(
+    ("later", "line"),
+    [
+        ("def process_tick(self, tup):\n    self.store.set('last', self.latest)", 2),
+        ("def process_tick(self, tup):\n    self.emit([self.latest])", 2),
+        ("def process_tick(self, tup):\n    self.logger.info(self.latest)", None),
+        ("def stop(self):\n    self.store.set('last', self.latest)", None),
+    ],
+)
+def test_the_last_input_that_a_tick_sends(later, line):
+    body = f"""
+def process(self, tup):
+    self.latest = tup.values[0]
+
+{later}
+"""
+    assert _line(body) == line
+
+
+@pytest.mark.parametrize(
+    ("condition", "line"),
+    [("time.time() - self.last > 5", 3), ("self.latest != tup.values[0]", None)],
+)
+def test_the_last_input_that_is_sent_now_and_then(condition, line):
+    body = f"""
+def process(self, tup):
+    changed = {condition}
+    self.latest = tup.values[0]
+    if {condition if line else "changed"}:
+        self.emit([self.latest])
+"""
+    assert _line(body) == line
+
+
 def test_tuples_that_stay_unacked_until_the_flush():
     body = """
 auto_ack = False
@@ -231,7 +265,7 @@ _JAVA = """
 public class Made extends BaseRichBolt {
   OutputCollector collector;
   Map<String, Long> counts = new HashMap<>();
-  Totals totals = new Totals();
+  Totals totals = new Totals(); String latest; java.net.HttpURLConnection connection;
   public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
   public void execute(Tuple input) {
     if (isTickTuple(input)) {
@@ -261,6 +295,17 @@ class Totals {
     ("store", "tick", "line"),
     [
         ("counts.put(input.getString(0), 1L);", "report();", 11),
+        (
+            "latest = input.getString(0);",
+            "java.io.OutputStream out = connection.getOutputStream(); out.write(latest.getBytes());",
+            11,
+        ),
+        (
+            "latest = input.getString(0);",
+            "java.io.OutputStream out = new java.io.ByteArrayOutputStream(); out.write(latest.getBytes());",
+            None,
+        ),
+        ("latest = input.getString(0);", "collector.emit(new Values(latest));", 11),
         ("totals.add(input.getString(0));", "collector.emit(new Values(totals.all()));", 11),
         ("counts.put(input.getString(0), 1L);", "collector.ack(input);", None),
         ("collector.emit(input, input.getValues());", "report();", None),

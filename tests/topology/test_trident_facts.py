@@ -54,6 +54,51 @@ def test_the_kind_of_a_state_is_that_of_its_map(name, kind):
     assert (facts.role, facts.batch, facts.faults) == ("state", kind, ())
 
 
+@pytest.mark.parametrize(
+    ("base", "kind"),
+    [("OpaqueMap<Long>", "opaque"), ("NonTransactionalMap<Long>", "non-transactional")],
+)
+def test_a_state_may_extend_the_map(base, kind):
+    source = f"""
+    class Counts extends {base} {{
+      Counts(IBackingMap<Long> store) {{ super(store); }}
+    }}
+    class Made implements StateFactory {{
+      public State makeState(Map conf, IMetricsContext metrics, int index, int count) {{
+        return new Counts(store(conf));
+      }}
+    }}
+    """
+    assert _facts(source)["Made"].batch == kind
+
+
+@pytest.mark.parametrize(
+    ("put", "lines"),
+    [
+        ('rows.put(key, value); LOG.info("put " + key);', [9]),
+        ("rows.put(key, value); client.set(key, value);", []),
+        ("Client.set(key, value); rows.put(key, value);", []),
+        ("client.put(key, value);", []),
+    ],
+)
+def test_a_map_that_only_puts_in_a_field_is_in_memory(put, lines):
+    source = f"""
+    class Made implements StateFactory {{
+      public State makeState(Map conf, IMetricsContext metrics, int index, int count) {{
+        return OpaqueMap.build(new Store());
+      }}
+    }}
+    class Store implements IBackingMap<Long> {{
+      Map<String, Long> rows = new ConcurrentHashMap<>();
+      public void multiPut(List<List<Object>> keys, List<Long> values) {{
+        for (int i = 0; i < keys.size(); i++) {{ String key = (String) keys.get(i).get(0); Long value = values.get(i); {put} }}
+      }}
+    }}
+    """
+    faults = [fault for fault in _facts(source)["Made"].faults if fault.code == "state-in-memory"]
+    assert [fault.place.line for fault in faults] == lines
+
+
 def test_a_constant_transaction_id_forgets():
     [fault] = _facts(_MAP.replace("MAP", "TransactionalMap").replace("ID", "0L"))["Made"].faults
     assert (fault.code, fault.place.line) == ("state-forgets-txid", 10)

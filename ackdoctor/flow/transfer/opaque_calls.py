@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
+from ackdoctor.flow.domains.aliases import collections, measured_collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import last_name, names_in
@@ -353,7 +354,7 @@ def enter(
         contents=before.contents,
         final=before.final,
         heap=before.heap,
-        facts=_facts_about(path, function, passed),
+        facts={**_facts_about(path, function, passed), **_own_collections(path, function, call)},
         loops=_loops_in_callee(before),
         caught=before.caught and CAUGHT_BEFORE,
     )
@@ -383,6 +384,20 @@ def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> 
             ):
                 known[Compare(Name(name), fact.op, fact.right)] = truth
     return known
+
+
+def _own_collections(path: Path, function: Function, call: Call) -> Mapping[Expr, bool]:
+    """Return the facts about the size of the component's fields, for the collections that a method of it uses."""
+    own = Name(function.receiver)
+    if not own.id or path.function.receiver != own.id or call.func != Attr(own, last_name(call.func)):
+        return {}
+    sizes = {expr for expr in collections(function) if isinstance(expr, Attr) and expr.obj == own}
+    return {
+        fact: truth
+        for fact, truth in path.state.facts.items()
+        if (fact in sizes or not sizes.isdisjoint(measured_collections(fact)))
+        and set(names_in(fact)) == {own.id}
+    }
 
 
 def _holds_in_callee(path: Path, function: Function, right: Expr) -> bool:

@@ -4,9 +4,11 @@ Only the specifications and the `config` in a class's own body count (dsl/topolo
 """
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
+from ackdoctor.flow.expressions import last_name
 from ackdoctor.flow.program import Program
-from ackdoctor.model.cfg import ClassInfo
+from ackdoctor.model.cfg import Arg, Build, Call, ClassInfo, Expr, Literal, Unit
 from ackdoctor.model.topology import Gap, Place, Topology
 from ackdoctor.topology.interpreter import Entry, Run
 from ackdoctor.topology.objects import Data, Obj
@@ -26,6 +28,7 @@ _KINDS = {  # the package that defines the base class: kind and framework
     PYHERON: ("heronpy", PYHERON),
     "heron": ("heronpy", "heron"),
 }
+_MAKERS = frozenset({"type", "TopologyType", "new_class"})  # their arguments: name, bases, body
 _LOCAL = "<locals>"  # in the name of a class inside a function
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
 
@@ -42,6 +45,7 @@ def from_program(program: Program, own: set[str]) -> tuple[Topology, ...]:
             if kind is not None:
                 reader = reader or SpecReader(program)
                 found += _topologies(program, reader, cls, *kind)
+        found += _made_by_type(program, program.units[path])
     return tuple(found)
 
 
@@ -50,11 +54,41 @@ def _kind(program: Program, cls: ClassInfo) -> tuple[str, str] | None:
     names = list(program.lineage(cls).foreign)
     for each in program.lineage(cls).order:  # the project may have a copy of the framework
         names += [name for base in each.bases for name in program.qualify(program.units[each.path], base)]
+    return _kind_of(names)
+
+
+def _kind_of(names: Iterable[str]) -> tuple[str, str] | None:
     for name in names:
         package, _, rest = name.partition(".")
         if package in _KINDS and (rest == _BASE or rest.endswith(f".{_BASE}")):
             return _KINDS[package]
     return None
+
+
+def _made_by_type(program: Program, unit: Unit) -> Iterator[Topology]:
+    """Yield a topology without components for each class that a call makes: `type("T", (Topology,), body)`."""
+    methods = (method for cls in unit.classes.values() for method in cls.all_methods())
+    for function in (unit.body, *unit.functions.values(), *methods):
+        for step in (step for each in function.tree() for step in each.cfg.steps):
+            match step.op:
+                case Call(func=func, args=[Arg(value=name), Arg(value=Build(items=bases)), _]):
+                    kind = _kind_of(base for each in bases for base in program.qualify(unit, each))
+                    if kind is not None and last_name(func) in _MAKERS:
+                        yield _unread(name, Place(unit.path, step.span.line), *kind)
+                case _:
+                    pass
+
+
+def _unread(name: Expr, place: Place, kind: str, framework: str) -> Topology:
+    return Topology(
+        name=str(name.value) if isinstance(name, Literal) else Path(place.path).stem,
+        kind=kind,
+        framework=framework,
+        place=place,
+        nodes=(),
+        edges=(),
+        gaps=(Gap("a call makes this topology at run time: its components are not read", place),),
+    )
 
 
 def _topologies(

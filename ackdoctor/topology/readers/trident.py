@@ -42,6 +42,10 @@ _REPARTITIONS = {
 }
 _BY_FIELDS = frozenset({"groupBy", "partitionBy"})
 _JOINS = frozenset({"merge", "join", "multiReduce"})
+_WINDOWS = frozenset({"window", "tumblingWindow", "slidingWindow"})
+_STORE = "WindowsStoreFactory"
+_IN_MEMORY = f"InMemory{_STORE}"  # Stream.java:704-709 @ v2.8.8: `window` without a store uses it
+_WITHOUT_STORE = 4  # arguments of `window`: configuration, fields, aggregator, fields
 _EFFECT = "peek"
 _VALUES = "newValuesStream"
 
@@ -200,6 +204,8 @@ def _next_stream(graph: _Graph, call: Invocation, stream: _Stream) -> _Stream:
     name = call.name
     if name in _PERSISTS:
         return _Stream((graph.add(_state(call), stream, call.place),))
+    if name in _WINDOWS and (window := _window(call)) is not None:
+        return replace(stream, sources=(graph.add(window, stream, call.place),))
     if name == _EFFECT and (stream.sources or stream.requests):
         graph.add(_function(call), stream, call.place)
     if name in _BY_FIELDS and call.args:
@@ -240,6 +246,23 @@ def _state(call: Invocation) -> Node:
         parallelism=_parallelism(call),
         arguments=arguments,
         unread=found.unread,
+        repeated=call.repeated,
+    )
+
+
+def _window(call: Invocation) -> Node | None:
+    """The state of a window that keeps its tuples or results in memory; None for another store."""
+    objects = [arg for arg in call.args if isinstance(arg, Obj)]
+    stores = [arg for arg in objects if any(name.endswith(_STORE) for name in arg.names)]
+    in_memory = [arg for arg in stores if any(name.endswith(_IN_MEMORY) for name in arg.names)]
+    if not in_memory and (stores or call.name != "window" or len(call.args) != _WITHOUT_STORE):
+        return None
+    return Node(
+        id=variable_of(call) or f"({call.name} {_IN_MEMORY})",
+        role="state",
+        cls=f"org.apache.storm.trident.windowing.{_IN_MEMORY}",
+        place=call.place,
+        parallelism=_parallelism(call),
         repeated=call.repeated,
     )
 

@@ -100,6 +100,26 @@ class Own(Base):
     assert own.settings == ()
 
 
+@pytest.mark.parametrize(
+    ("call", "name"),
+    [
+        ('Shop = type("Shop", (Topology,), {"orders": Orders.spec()})', "Shop"),
+        ('def make(name):\n    return type(name, (Topology,), {"orders": Orders.spec()})', "shop"),
+        ('import streamparse\nT = type("T", (streamparse.Topology,), parts)', "T"),
+    ],
+)
+def test_a_topology_that_a_call_makes_is_not_read(call, name):
+    topology = only(call)
+    assert (topology.name, topology.nodes) == (name, ())
+    assert [gap.why for gap in topology.gaps] == [
+        "a call makes this topology at run time: its components are not read"
+    ]
+
+
+def test_another_class_that_a_call_makes_is_no_topology():
+    assert read('Shop = type("Shop", (Orders,), {})\nKind = type(Orders)') == ()
+
+
 def test_several_topologies_and_other_classes_in_a_file():
     found = read("""
 class One(Topology):

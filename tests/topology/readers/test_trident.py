@@ -124,3 +124,18 @@ def test_requests_that_are_stored_come_from_a_spout() -> None:
 def test_requests_alone_are_a_topology() -> None:
     found = one('t.newDRPCStream("words").each(new Fields("args"), new Split(), new Fields("w"));')
     assert nodes(found) == [("words", "spout", "org.apache.storm.drpc.DRPCSpout", 11)]
+
+
+def test_a_window_in_memory_is_a_state() -> None:
+    window = 't.newStream("in", new Source()).WINDOW.each(new Fields("n"), new Debug());'
+    parts = 'new Fields("a"), new Count(), new Fields("n")'
+    in_memory = [
+        f"tumblingWindow(100, new org.apache.storm.trident.windowing.InMemoryWindowsStoreFactory(), {parts})",
+        f"window(TumblingCountWindow.of(100), {parts})",
+    ]
+    for text in in_memory:
+        found = one(window.replace("WINDOW", text))
+        assert [each.role for each in found.nodes] == ["spout", "state"]
+        assert found.nodes[1].cls.endswith(".InMemoryWindowsStoreFactory")
+    stored = f"tumblingWindow(100, new org.apache.storm.hbase.trident.windowing.HBaseWindowsStoreFactory(), {parts})"
+    assert [each.role for each in one(window.replace("WINDOW", stored)).nodes] == ["spout", "bolt"]
