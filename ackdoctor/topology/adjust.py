@@ -1,6 +1,7 @@
 """What the wiring says about findings in the code of components.
 
 A finding becomes an info, with the reason, if every topology of the run that uses the class agrees that it costs nothing.
+It becomes a warning if it costs nothing only because no spout gives ids: with the ids that ACK301 asks for, it would.
 A topology whose files leave something open changes no finding; if one cannot be read at all, none changes any.
 """
 
@@ -78,6 +79,12 @@ def _adjusted(finding: Finding, uses: Iterable[_Use]) -> Finding:
         return replace(
             finding, severity=Severity.INFO, message=f"{finding.message}; here it costs nothing: {why}"
         )
+    why = _costs_nothing_yet(finding, known)
+    if why:
+        severity = min(finding.severity, Severity.WARNING)
+        return replace(
+            finding, severity=severity, message=f"{finding.message}; here it costs nothing yet: {why}"
+        )
     if _CONDITION in finding.message and all(_is_replayed(use) for use in known):
         spouts = ", ".join(dict.fromkeys(f"`{spout}`" for use in known for spout in _feeding(use)))
         return replace(finding, message=finding.message.replace(_CONDITION, f" by {spouts}"))
@@ -94,15 +101,26 @@ def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:
         ticks = [use.wiring.setting(TICKS, use.node.id) for use in uses]
         if all(ticks) and ticks[0] is not None:
             return f"the topology sets the tick frequency ({ticks[0].place})"
-    untracked = (
-        finding.code in _NEVER_COMPLETE and not _leaks(finding.dialect)
-    ) or finding.code == UNANCHORED_EMIT
     if finding.code in _ANCHORS | _NEVER_COMPLETE:
         whys = [_checkpointed(use) for use in uses]
         if all(whys):
             return whys[0]
-    whys = [_untracked(use) for use in uses] if untracked else [""]
+    whys = [_tracks_nothing(use) for use in uses] if _is_of_trees(finding) else [""]
     return whys[0] if all(whys) else ""
+
+
+def _costs_nothing_yet(finding: Finding, uses: list[_Use]) -> str:
+    """Say why no tree that the finding is about is tracked; "" if one may be."""
+    if not _is_of_trees(finding):
+        return ""
+    whys = [_has_no_ids(use) or _tracks_nothing(use) for use in uses]
+    return whys[0] if all(whys) else ""
+
+
+def _is_of_trees(finding: Finding) -> bool:
+    """Whether a finding costs something only where Storm tracks the tree."""
+    never = finding.code in _NEVER_COMPLETE and not _leaks(finding.dialect)
+    return never or finding.code == UNANCHORED_EMIT
 
 
 def _is_heard(use: _Use, finding: Finding) -> bool:
@@ -116,15 +134,19 @@ def _is_heard(use: _Use, finding: Finding) -> bool:
     )
 
 
-def _untracked(use: _Use) -> str:
-    """Say why no tuple that reaches the component is tracked; "" if one may be."""
-    tracking = use.wiring.tracking
-    name = use.wiring.judged.topology.name
-    if tracking.reason is not None:
-        return f"topology `{name}` tracks nothing ({tracking.reason.place})"
+def _tracks_nothing(use: _Use) -> str:
+    """Say which setting turns tracking off; "" if none does."""
+    reason = use.wiring.tracking.reason
+    return f"topology `{use.wiring.judged.topology.name}` tracks nothing ({reason.place})" if reason else ""
+
+
+def _has_no_ids(use: _Use) -> str:
+    """Say that no spout gives ids to the trees of the component; "" if one may."""
     spouts = list(use.wiring.graph.feeding(use.node.id))
     if spouts and all(use.wiring.gives_ids(spout) is False for spout in spouts):
-        return f"no spout of topology `{name}` that feeds it emits with a message id"
+        return (
+            f"no spout of topology `{use.wiring.judged.topology.name}` that feeds it emits with a message id"
+        )
     return ""
 
 
