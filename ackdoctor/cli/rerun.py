@@ -5,10 +5,10 @@ Files are compared by time, size and inode, which also works on network drives a
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from itertools import count
+from time import monotonic, sleep
 
 from ackdoctor.cli.output import can_clear, complain
 from ackdoctor.model import AckdoctorError, UsageError
@@ -56,10 +56,10 @@ def state_of(paths: Iterable[str]) -> State:
 
 def _wait(before: State, look: Callable[[], State]) -> None:
     while True:
-        begin = time.monotonic()
+        begin = monotonic()
         if look() != before:
             return
-        time.sleep(max(_INTERVAL_S, _MAX_SHARE * (time.monotonic() - begin)))
+        sleep(max(_INTERVAL_S, _MAX_SHARE * (monotonic() - begin)))
 
 
 def _clear_screen() -> None:

@@ -25,7 +25,7 @@ def edits(monkeypatch) -> Callable[..., None]:
                 raise KeyboardInterrupt
             edit()
 
-        monkeypatch.setattr("ackdoctor.cli.rerun.time.sleep", sleep)
+        monkeypatch.setattr("ackdoctor.cli.rerun.sleep", sleep)
 
     return schedule
 
@@ -111,7 +111,7 @@ def test_a_terminal_is_cleared_before_each_run(monkeypatch, capsys):
     def interrupt(_seconds: float) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("ackdoctor.cli.rerun.time.sleep", interrupt)
+    monkeypatch.setattr("ackdoctor.cli.rerun.sleep", interrupt)
     looks = iter([1, 2, 2, 2])
     runs = rerun(lambda _read: print("run"), lambda: {"a.py": (next(looks), 0, 0)}, quiet=True)  # noqa: T201
     assert runs == 130

@@ -17,11 +17,11 @@ from tests.properties.comparison import disagreements
 from tests.properties.examples import examples, handlers, seeds
 from tests.properties.generator import write
 
-BATCHES = 6
+BATCHES = 10
 PER_BATCH = 10
 
 
-@examples(30)
+@examples(60)
 @given(handlers())
 def test_the_analysis_agrees_with_runs(generated: tuple[str, Setting]) -> None:
     source, setting = generated

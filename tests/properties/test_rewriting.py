@@ -13,7 +13,7 @@ from tests.properties.examples import seeds
 from tests.properties.generator import write
 from tests.properties.rewriting import REWRITINGS, Rewriting, extract_the_body
 
-SOURCES = 25
+SOURCES = 50
 
 
 def _kinds(source: str) -> set[tuple[str, str, str]]:

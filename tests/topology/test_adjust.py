@@ -127,7 +127,10 @@ def test_a_missing_ack_costs_nothing_yet_without_ids(tmp_path: Path) -> None:
     (finding,) = found(tmp_path, NO_ACK, spout=UNTRACKED_SPOUT)
 
     assert finding.severity is Severity.WARNING
-    assert "here it costs nothing yet: no spout of topology `words` that feeds it emits with a message id" in finding.message
+    assert (
+        "here it costs nothing yet: no spout of topology `words` that feeds it emits with a message id"
+        in finding.message
+    )
 
 
 @pytest.mark.parametrize(
