@@ -16,9 +16,14 @@ from ackdoctor.model.topology import (
     Setting,
     SourceAck,
     Topology,
+    Verdict,
+    Word,
 )
+from ackdoctor.topology.guarantee import verdict
 
 HERE = Place("topology.py", 1)
+ACKERS = "topology.acker.executors"
+AT_MOST, AT_LEAST, EXACTLY = Word.AT_MOST_ONCE, Word.AT_LEAST_ONCE, Word.EXACTLY_ONCE
 
 
 def node(name: str, role: str = "bolt", **more: Any) -> Node:
@@ -103,3 +108,18 @@ def topology(*wires: str, **more: Any) -> Topology:
         "edges": tuple(edges),
     }
     return Topology(**{**known, **more})
+
+
+ONE_BOLT = topology("words -> count")
+TWO_BOLTS = topology("words -> count", "count -> store")
+
+
+def judge(top: Any = ONE_BOLT, /, **facts: ComponentFacts) -> Verdict:
+    """Return the verdict; components without facts are faultless."""
+    known = {each.id: spout() if each.role == "spout" else bolt() for each in top.nodes}
+    return verdict(top, {**known, **facts})
+
+
+def facts_of(found: Verdict) -> list[str]:
+    """Return the reasons as "fact component file:line"."""
+    return [f"{reason.fact} {reason.component or '-'} {reason.place}" for reason in found.reasons]
