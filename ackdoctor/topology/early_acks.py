@@ -13,9 +13,11 @@ from itertools import chain
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import (
+    can_skip,
     canonical_form,
     data_params,
     derived_names,
+    edges_past,
     mentions_any,
     reachable,
     tuple_names,
@@ -336,7 +338,7 @@ class _Object:
         steps = handler.cfg.steps
         stored = [i for i, step in enumerate(steps) if self._reaches(handler, i, step.op, sites)]
         done = self._certain(handler, flushes)
-        closed = _edges_past(handler, done)
+        closed = edges_past(handler, done)
         before = reachable(handler, [ENTRY], closed)
         return any(index in before and EXIT in reachable(handler, [index], closed) for index in stored)
 
@@ -387,7 +389,7 @@ class _Object:
         here = {site for site in sends if site[0] in self.arrival}
         if not here:
             return True  # at a tick, or on a thread
-        skips = _can_skip(handler, self._certain(handler, here))
+        skips = can_skip(handler, self._certain(handler, here))
         return skips and any(self._is_awaited(*site) or self._is_sync(*site) for site in here)
 
     @staticmethod
@@ -431,29 +433,14 @@ class _Object:
             if helper is None or depth >= _DEPTH or index in found:
                 continue
             inner = self._certain(helper, sites, depth + 1)
-            if inner and not _can_skip(helper, inner):
+            if inner and not can_skip(helper, inner):
                 found.add(index)
         return found
 
     def is_sent_at_once(self, handler: Function, field: str) -> bool:
         """Whether every input sends the field: a running aggregate."""
         sites = {(function, index) for function in self.arrival for index in self.flushes(function, field)}
-        return bool(sites) and not _can_skip(handler, self._certain(handler, sites))
-
-
-def _can_skip(function: Function, steps: set[int]) -> bool:
-    """Whether a path without an exception returns and runs none of these steps."""
-    return EXIT in reachable(function, [ENTRY], _edges_past(function, steps))
-
-
-def _edges_past(function: Function, steps: set[int]) -> list[tuple[int, EdgeKind]]:
-    """Return the edges behind these steps, and those of exceptions."""
-    return [
-        (index, kind)
-        for index in range(len(function.cfg.steps))
-        for kind in EdgeKind
-        if kind is EdgeKind.RAISE or index in steps
-    ]
+        return bool(sites) and not can_skip(handler, self._certain(handler, sites))
 
 
 def _carriers(function: Function, place: Expr) -> frozenset[str]:

@@ -12,6 +12,7 @@ import pytest
 from tests.advice.component_runs import Cost, Result, run_components
 from tests.rule_cases import all_cases
 from tests.rule_pages import Case
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the examples: threads that raise, deprecated names
 
@@ -43,9 +44,7 @@ def _marked_costs(case: Case) -> set[str]:
     return {price for file in case.files for found in PRICE.findall(file.text) for price in found.split("; ")}
 
 
-@pytest.mark.parametrize(
-    "code", [pytest.param(code, marks=() if code in QUICK else pytest.mark.minutes) for code in CODES]
-)
+@pytest.mark.parametrize("code", sampled(CODES, QUICK))
 def test_an_example_has_exactly_its_marked_costs(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     cases = [case for case in CASES if case.code == code]

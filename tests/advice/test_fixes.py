@@ -11,6 +11,7 @@ from ackdoctor.model.finding import Finding, Severity
 from tests.advice.component_runs import Cost, run_components
 from tests.rule_cases import FIXES, cases_by_code, findings_of
 from tests.rule_pages import Case, CaseFile, load_metadata
+from tests.sampled import sampled
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # threads that raise
 
@@ -108,10 +109,7 @@ def test_a_fix_has_no_cost_that_its_help_does_not_name(pair: Pair, tmp_path, mon
 
 @pytest.mark.parametrize(
     "code",
-    [
-        pytest.param(code, marks=() if code in QUICK else pytest.mark.minutes)
-        for code in sorted({pair.code for pair in PAIRS})
-    ],
+    sampled(sorted({pair.code for pair in PAIRS}), QUICK),
 )
 def test_every_help_text_of_a_page_has_a_pair(code) -> None:
     helps = {

@@ -15,6 +15,7 @@ from ackdoctor.flow.program import Program
 from ackdoctor.frontends.python import lower_source
 from ackdoctor.model.cfg import ClassInfo, Component, Unit
 from ackdoctor.model.dialect import Entry, EntryKind
+from tests.sampled import sampled
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
 SAMPLE = sorted(path for path in STDLIB.rglob("*.py") if "site-packages" not in path.parts)[::25]
@@ -36,7 +37,7 @@ def as_bolt(program: Program, cls: ClassInfo) -> Component:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", [1, 3, *(pytest.param(part, marks=pytest.mark.minutes) for part in (0, 2))])
+@pytest.mark.parametrize("part", sampled(range(4), (1, 3)))
 def test_every_class_of_the_standard_library_is_analysed(part: int) -> None:
     for path in SAMPLE[part::4]:
         unit = lower_source(path=path.name, module=path.stem, is_package=False, data=path.read_bytes())

@@ -11,6 +11,7 @@ from time import sleep
 import pytest
 
 from tests.cli.test_analyze import ROOT, TRACE
+from tests.sampled import sampled
 
 NEEDS_JAVA = pytest.mark.skipif(
     not (shutil.which("java") or os.environ.get("JAVA_HOME")), reason="there is no Java"
@@ -56,7 +57,7 @@ def test_an_invalid_setting_is_reported_as_such(setting, words):
 @pytest.mark.java
 @pytest.mark.slow
 @NEEDS_JAVA
-@pytest.mark.parametrize("seconds", [pytest.param(0, marks=pytest.mark.minutes), 2])
+@pytest.mark.parametrize("seconds", sampled([0, 2], [2]))
 def test_ctrl_c_ends_it_as_the_shell_expects(seconds):
     pytest.importorskip("pyspark")
     # background processes of a shell and their children ignore Ctrl-C

@@ -11,6 +11,7 @@ from ackdoctor.acker.runtime import JavaRandom, VirtualClock, acker_index
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Answer, Engine, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import PendingEntry
+from tests.sampled import sampled
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -26,11 +27,11 @@ MIXES = {  # weights of init, ack, fail, reset, tick; number of roots; number of
 
 @pytest.mark.parametrize(
     "mix",
-    [mix if mix == "everything collides" else pytest.param(mix, marks=pytest.mark.minutes) for mix in MIXES],
+    sampled(MIXES, ["everything collides"]),
 )
 @pytest.mark.parametrize(
     "version",
-    [version if version == "2.8.3" else pytest.param(version, marks=pytest.mark.minutes) for version in REAL],
+    sampled(REAL, ["2.8.3"]),
 )
 def test_the_model_agrees_with_the_real_acker_after_every_message(version, mix, ask):
     seed = zlib.crc32(f"{version} {mix}".encode())

@@ -15,6 +15,7 @@ from ackdoctor.lab.child import ShellError
 from ackdoctor.lab.component import TaskHook, Tup
 from ackdoctor.lab.messages import Setup, java_text, json_of
 from ackdoctor.lab.multilang import ShellBolt, ShellSpout
+from tests.sampled import sampled
 
 pytestmark = [pytest.mark.java, pytest.mark.slow]
 
@@ -202,7 +203,7 @@ def random_case(rng: random.Random) -> list[list[str]]:
 
 @pytest.mark.parametrize(
     "version",
-    [version if version == "2.8.3" else pytest.param(version, marks=pytest.mark.minutes) for version in REAL],
+    sampled(REAL, ["2.8.3"]),
 )
 def test_our_shellbolt_agrees_with_storm_s(version, ask):
     rng = random.Random(SEED)

@@ -25,6 +25,7 @@ from tests.properties.buffer_runs import run_buffers
 from tests.properties.comparison import findings_about
 from tests.properties.concrete_runs import Event, Run
 from tests.properties.examples import seeds
+from tests.sampled import sampled
 
 PER_BATCH = 100
 BATCHES = 200
@@ -86,7 +87,7 @@ def _missed(findings: list[Finding], runs: list[Run]) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     "batch",
-    [batch if batch < QUICK else pytest.param(batch, marks=pytest.mark.minutes) for batch in seeds(BATCHES)],
+    sampled(seeds(BATCHES), range(QUICK)),
 )
 def test_the_analysis_agrees_with_runs_of_buffers(batch: int) -> None:
     wrong, found = 0, 0

@@ -33,6 +33,7 @@ from ackdoctor.spark.tables import (
     Replays,
     TreeCount,
 )
+from tests.sampled import sampled
 
 HOSTILE = "<script>alert(1)</script>"
 TREE = TupleTree(
@@ -416,7 +417,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
-@pytest.mark.parametrize("width", [420, pytest.param(1280, marks=pytest.mark.minutes)])
+@pytest.mark.parametrize("width", sampled([420, 1280], [420]))
 def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, width):
     probe = (
         "document.querySelectorAll('.life > summary')[1].click();"
@@ -428,7 +429,7 @@ def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, widt
 
 @pytest.mark.slow
 @pytest.mark.skipif(CHROMIUM is None, reason="there is no browser")
-@pytest.mark.parametrize("width", [420, pytest.param(1280, marks=pytest.mark.minutes)])
+@pytest.mark.parametrize("width", sampled([420, 1280], [420]))
 def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
     name = "AName" * 60
     finding = replace(FINDING, component=name, message=f"{name} acks twice")

@@ -89,7 +89,7 @@ def entries_without_proof(frame, name, _, **timeout):
     return replay_all(frame, acker_version(name), **timeout)
 
 
-WAYS = [entries_by_proof, pytest.param(entries_without_proof, marks=pytest.mark.minutes)]
+WAYS = sampled([entries_by_proof, entries_without_proof], [entries_by_proof])
 
 
 @pytest.mark.parametrize("entries", WAYS)

@@ -12,6 +12,7 @@ from ackdoctor.flow.events import Flow, Path
 from ackdoctor.flow.expressions import assigned_locals, assigned_targets, memoize, names_in, operands
 from ackdoctor.model.cfg import (
     ENTRY,
+    EXIT,
     Attr,
     Bind,
     Build,
@@ -49,6 +50,21 @@ def reachable(
                 seen.add(target)
                 stack.append(target)
     return seen
+
+
+def can_skip(function: Function, steps: set[int]) -> bool:
+    """Whether a path without an exception returns and runs none of these steps."""
+    return EXIT in reachable(function, [ENTRY], edges_past(function, steps))
+
+
+def edges_past(function: Function, steps: set[int]) -> list[tuple[int, EdgeKind]]:
+    """Return the edges behind these steps, and those of exceptions."""
+    return [
+        (index, kind)
+        for index in range(len(function.cfg.steps))
+        for kind in EdgeKind
+        if kind is EdgeKind.RAISE or index in steps
+    ]
 
 
 def handler_steps(function: Function, catch: int) -> set[int]:

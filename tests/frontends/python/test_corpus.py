@@ -12,6 +12,7 @@ from ackdoctor.frontends.python import lower_source
 from ackdoctor.frontends.python.source import decode
 from ackdoctor.model.cfg import Call, Return, Throw, Unit
 from tests.frontends.python.lowered import all_functions
+from tests.sampled import sampled
 
 ROOT = Path(sysconfig.get_paths()["stdlib"])
 FILES = [path for path in sorted(ROOT.rglob("*.py")) if "site-packages" not in path.parts]
@@ -23,7 +24,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.parametrize(
         "part",
-        [part if part < QUICK else pytest.param(part, marks=pytest.mark.minutes) for part in range(PARTS)],
+        sampled(range(PARTS), range(QUICK)),
     ),
 ]
 
