@@ -361,11 +361,10 @@ class _Path:
         if self._scope is None:
             return set()
         text = self._document.source(self._scope)
-        starts = _START
         later = "\n".join(
             self._document.source(each)
             for each in self._methods()
-            if each.name not in starts and not each.name[:1].isupper()
+            if each.name not in _START and not each.name[:1].isupper()
         )
         return {
             name
