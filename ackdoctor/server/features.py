@@ -1,5 +1,6 @@
 """The requests and notifications that the server answers."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from typing import Any, BinaryIO
 
@@ -24,14 +25,16 @@ _WATCHED = (
 _KINDS = (types.CodeActionKind.QuickFix, FIX_ALL)
 
 
-def serve(stream: BinaryIO) -> None:
-    """Serve the editor on standard input and this stream until it leaves."""
+def serve(stream: BinaryIO) -> bool:
+    """Serve the editor on standard input and this stream until it leaves; return whether it asked for the shutdown."""
+    logging.getLogger("pygls").setLevel(logging.CRITICAL)  # `report_server_error` reports them in a sentence
     server = Server()
     _add_lifecycle(server)
     _add_texts(server)
     _add_diagnostics(server)
     _add_help(server)
     server.start_io(None, stream)
+    return server.closed
 
 
 # ---- lifecycle and settings ----

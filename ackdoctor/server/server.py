@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 
@@ -39,6 +40,7 @@ class Server(LanguageServer):
         self.views = Views()
         self.engine = Engine()
         self.options = Options()
+        self.closed = False  # the editor asked for a shutdown
         self._fault = ""  # of the options
         self._touched: dict[str, None] = {}  # changed buffers
         self._wake = asyncio.Event()
@@ -67,7 +69,10 @@ class Server(LanguageServer):
     # ---- messages ----
 
     def report_server_error(self, error: Exception, source: object) -> None:
-        """Log an error of a handler; the server goes on."""
+        """Log an error of a handler, or a message that is none; the server goes on."""
+        if source is JsonRpcException:
+            self.log(f"a message that is no JSON-RPC is ignored: {error}")
+            return
         self.log(f"internal error: {type(error).__name__}: {error} ({getattr(source, '__name__', source)})")
 
     def log(self, message: str, kind: types.MessageType = types.MessageType.Error) -> None:
@@ -96,6 +101,7 @@ class Server(LanguageServer):
 
     def close(self) -> None:
         """Stop all work."""
+        self.closed = True
         self.engine.close()
         if self._task is not None:
             self._task.cancel()
