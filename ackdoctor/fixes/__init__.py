@@ -68,7 +68,17 @@ from ackdoctor.rulebook import (
     WRONG_ANCHOR,
 )
 
-__all__ = ["CONSEQUENCES", "FIXES", "NO_FIX", "SAFE", "Document", "described", "fixes_of", "kinds_of", "open_document"]
+__all__ = [
+    "CONSEQUENCES",
+    "FIXES",
+    "NO_FIX",
+    "SAFE",
+    "Document",
+    "described",
+    "fixes_of",
+    "kinds_of",
+    "open_document",
+]
 
 _Propose = Callable[[Finding, Document], Fix | None]
 

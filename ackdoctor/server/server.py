@@ -182,7 +182,9 @@ class Server(LanguageServer):
         changes = []
         for uri, group in by_uri.items():
             document = self.workspace.text_documents.get(uri)
-            version = types.OptionalVersionedTextDocumentIdentifier(uri, document.version if document else None)
+            version = types.OptionalVersionedTextDocumentIdentifier(
+                uri, document.version if document else None
+            )
             changes.append(types.TextDocumentEdit(version, [*group]))
         return types.WorkspaceEdit(document_changes=[*changes])
 
