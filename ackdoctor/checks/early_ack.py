@@ -15,6 +15,7 @@ from ackdoctor.flow.expressions import (
     operands,
     subexpressions,
 )
+from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
 from ackdoctor.libraries.vocabulary import (
@@ -239,6 +240,8 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
     thrown = raising_visit(ended.path)
     if thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw):
         return  # the exception comes from an exception handler: that of the work was caught
+    if thrown is not None and thrown.index in cleanup_calls(thrown.function):
+        return  # the work has ended
     if context.is_first((done.function, done.step.span.line)):
         yield context.finding(
             context.words(

@@ -16,7 +16,7 @@ from ackdoctor.flow.transfer.escape import release
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
 from ackdoctor.flow.values import TAKEN, Container, Field, TickTest, Token, TokenRef, fields_in, tokens_in
-from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS
+from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS, HAS_NEXT
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Item, Literal, Mix, Name, Way
 from ackdoctor.model.protocol import Stage, Tick
 
@@ -274,6 +274,10 @@ def _learn_emptiness(
             nothing = not nothing
         case Mix(op="any", parts=(tested,)):
             pass
+        case Mix(op="call", parts=(Attr(obj=iterator, name=name),)) if name == HAS_NEXT:
+            field = evaluate(context, function, state, iterator)
+            ends = nothing and isinstance(field, Field) and state.contents.get(field) in AS_FOUND
+            return state.with_contents(field, UNKNOWN) if ends else state  # it had no tuples, or skipped them
         case Compare(left=left, op=op, right=Literal(value=int(bound))) if (
             whole := size_of(left)
         ) is not None:

@@ -30,6 +30,7 @@ from ackdoctor.libraries.vocabulary import (
     COLLECTION_WRAPPERS,
     EXECUTOR_WORDS,
     LOGGING,
+    MAP_CHANGES,
     METRICS,
     NEVER_RAISES,
     QUEUES,
@@ -58,9 +59,12 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
     name = last_name(call.func)
     if name in LOGGING:
         return False
-    if name not in NEVER_RAISES and name not in ACCESSES:
+    known = name in NEVER_RAISES or name in ACCESSES
+    if not known and name not in MAP_CHANGES:
         return True
     in_memory = isinstance(call.func, Attr) and is_in_memory(context, function, call.func.obj)
+    if not known:
+        return not in_memory
     if call.result in _lone_calls(function) and not in_memory:
         return True
     if name not in ACCESSES or not isinstance(call.func, Attr):
