@@ -61,7 +61,10 @@ _WRITES = frozenset(
     "write writeRow write_row save store persist put_item putItem put_record putRecord put_object putObject "
     "execute executemany executeUpdate execute_async executeAsync post publish upload index bulk".split()
 )
-_REMOTE_WRITES = frozenset("set put hset rpush lpush update append send".split())  # names of collections, too
+_REMOTE_WRITES = frozenset(  # names of collections and of requests, too
+    "set setex psetex setnx mset hset hsetnx hmset sadd zadd xadd rpush lpush update append put patch "
+    "send send_message sendmail produce".split()
+)
 _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # names of the parameter that takes the code to run
 

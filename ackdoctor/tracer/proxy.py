@@ -184,7 +184,7 @@ class Conversation:
     def __init__(self) -> None:
         self.component = ""
         self.task = 0
-        self.trouble = ""  # the last error that the component reported
+        self.last_error = ""  # the last error that the component reported
         self.junk = 0  # invalid messages
 
     def hear(self, message: object) -> Iterator[Row]:
@@ -213,7 +213,7 @@ class Conversation:
             case "emit":
                 yield from _emit(message)
             case "error":
-                self.trouble = str(message.get("msg", "")).strip()
+                self.last_error = str(message.get("msg", "")).strip()
 
     def _receive(self, message: dict[str, Any]) -> Iterator[Row]:
         stream = str(message.get("stream", ""))
@@ -279,8 +279,8 @@ def observe(passing: Iterable[Chunk], directory: Path, run: str, name: str) -> N
         if lost or (seen and not understood):
             note = "no multilang JSON"
             write(Row(EventKind.DROPPED), lost, note if understood else _NO_STORM)
-        trouble = talk.trouble.rpartition("\n")[2]
-        note = f"{data.decode()}: {trouble}" if trouble else data.decode()
+        last_error = talk.last_error.rpartition("\n")[2]
+        note = f"{data.decode()}: {last_error}" if last_error else data.decode()
         write(Row(EventKind.DIED, flags=IN_HAND if side is Direction.CUT else 0), note=note)
     recorder.close()
 

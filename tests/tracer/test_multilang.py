@@ -138,4 +138,4 @@ def test_the_handshake_names_the_component():
 def test_the_last_error_is_remembered():
     talk = Conversation()
     assert list(talk.say({"command": "error", "msg": "Traceback\nValueError: no\n"})) == []
-    assert talk.trouble == "Traceback\nValueError: no"
+    assert talk.last_error == "Traceback\nValueError: no"

@@ -22,6 +22,8 @@ from ackdoctor.flow.transfer.declared import (
     field_class,
     field_values,
     local_values,
+    own_field_type,
+    own_field_values,
 )
 from ackdoctor.libraries import Library
 from ackdoctor.libraries.vocabulary import (
@@ -124,7 +126,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
         case Attr(name=field) if is_field(function, expr):
-            return _all_remote(context, field_values(context, field), depth)
+            return _all_remote(context, own_field_values(context, function, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
         case Name():
@@ -195,7 +197,7 @@ def declared_names(context: Context, function: Function, expr: Expr) -> tuple[st
         case Name(id=name):
             text, unit = declared_type(function, name), context.unit(function)
         case Attr(name=field) if is_field(function, expr):
-            found = context.component.declared(field)
+            found = own_field_type(context, function, field)
             text, unit = (
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
             )
@@ -218,7 +220,7 @@ def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
         return (any if by_name else all)(_is_memory_name(context, name) for name in names)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(field_values(context, field))
+            values = list(own_field_values(context, function, field))
         case Name():
             values = list(_local_values(function, expr))
         case _:
