@@ -186,7 +186,9 @@ class RuleContext:
         """
         verb = None
         match call.func:
-            case Attr(obj=Name(id=local) as obj, name=name) if local in function.captures and around is not None:
+            case Attr(obj=Name(id=local) as obj, name=name) if (
+                local in function.captures and around is not None
+            ):
                 kind = self._framework_object(around, obj)
                 verb = next(iter(self._engine.verbs_of(kind, name)), None)
             case Attr(obj=obj, name=name) if kind := self._framework_object(function, obj):

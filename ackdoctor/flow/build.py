@@ -217,7 +217,9 @@ class CfgBuilder:
         self._steps.append(Step(op, span, [], self._way))
         self._join(self._frontier, index)
         self._frontier = [(index, EdgeKind.NEXT)]
-        if not no_raise and (_may_raise(op) or (self._try_depth and _may_raise_in_try(op, self._safe_operators))):
+        if not no_raise and (
+            _may_raise(op) or (self._try_depth and _may_raise_in_try(op, self._safe_operators))
+        ):
             self._route([(index, EdgeKind.RAISE)], _TO_RAISE)
         return index
 

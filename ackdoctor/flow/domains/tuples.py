@@ -292,8 +292,9 @@ def _learn_emptiness(
             pass
         case Mix(op="call", parts=(Attr(obj=iterator, name=name),)) if name == HAS_NEXT:
             field = evaluate(context, function, state, iterator)
-            ends = nothing and isinstance(field, Field) and state.contents.get(field) in AS_FOUND
-            return state.with_contents(field, UNKNOWN) if ends else state  # it had no tuples, or skipped them
+            if nothing and isinstance(field, Field) and state.contents.get(field) in AS_FOUND:
+                return state.with_contents(field, UNKNOWN)  # it had no tuples, or the loop skipped them
+            return state
         case Compare(left=left, op=op, right=Literal(value=int(bound))) if (
             whole := size_of(left)
         ) is not None:
