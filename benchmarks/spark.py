@@ -116,13 +116,13 @@ def analysis(folder: Path) -> dict[str, object]:
     """Run `ackdoctor analyze` without its report."""
     from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.inputs import find_inputs
-    from ackdoctor.spark.judge import Terms
+    from ackdoctor.spark.judge import Request
     from ackdoctor.spark.replay import acker_version
 
     spark = spark_session("1g", folder, "local[1]")
     return {
         "roots": analyze(
-            find_inputs([str(folder / "v1")]), session=spark, terms=Terms(version=acker_version("2.8"))
+            find_inputs([str(folder / "v1")]), session=spark, request=Request(version=acker_version("2.8"))
         ).roots
     }
 

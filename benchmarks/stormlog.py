@@ -16,7 +16,7 @@ from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
-from ackdoctor.spark.events import books
+from ackdoctor.spark.events import row_counts
 from ackdoctor.spark.logs import events, lines, read_logs
 from ackdoctor.spark.session import Cache, session
 
@@ -48,7 +48,7 @@ def ingest(spark: SparkSession, path: str) -> int:
     """Parse a log as `analyze` does, check that every line is accounted for, read EVENTS once; return the lines."""
     with Cache() as keep:
         rows, counts = read_logs(lines(spark, [path]), keep)
-        ledger = books(counts)
+        ledger = row_counts(counts)
         assert ledger.balanced
         _read_to_the_end(events(rows, counts))
     return ledger.rows

@@ -168,7 +168,7 @@ class Analyze:
         report = filter_findings(report, settings)
         for fault in report.unreadable:
             complain(f"{fault.path}: {fault.reason}", prefix="")
-        if analysis.books.useless:
+        if analysis.row_counts.useless:
             complain(verdict(report, analysis))
         promise = _promise(self, analysis)
         with destination(self.output_file) as stream:
@@ -176,7 +176,7 @@ class Analyze:
         if not self.quiet and self.output_format != "parquet":  # which prints them itself
             for path in analysis.written:
                 complain(f"wrote {path}")
-        if report.unreadable or analysis.books.useless or not analysis.books.balanced:
+        if report.unreadable or analysis.row_counts.useless or not analysis.row_counts.balanced:
             return 2
         return 1 if fail_on.matches(report, analysis) else 0
 
@@ -227,11 +227,11 @@ def _fail_on(value: str | None) -> _FailOn:
 def _analysis(options: Analyze) -> Analysis:
     from ackdoctor.spark.analysis import analyze
     from ackdoctor.spark.inputs import find_inputs
-    from ackdoctor.spark.judge import Terms
+    from ackdoctor.spark.judge import Request
     from ackdoctor.spark.replay import acker_version
     from ackdoctor.spark.session import LARGE_BYTES, session, spark_errors, tasks
 
-    terms = Terms(
+    request = Request(
         version=acker_option(options.acker_version, acker_version, NEWEST),
         message_timeout_s=options.message_timeout,
         patience_s=options.message_timeout or _DEFAULT_TIMEOUT_S,
@@ -242,7 +242,7 @@ def _analysis(options: Analyze) -> Analysis:
         outcomes=bool(options.topology),
     )
     inputs = find_inputs(options.inputs)
-    inputs.need_some(terms.folder)  # before a JVM is started
+    inputs.need_some(request.folder)  # before a JVM is started
     files = (*chain(*inputs.files.values()), *(fault.path for fault in inputs.unreadable))
     require_not_an_input(options.output_file, files)
     # a remote input may be large
@@ -250,7 +250,7 @@ def _analysis(options: Analyze) -> Analysis:
     with _stages(quiet=options.quiet) as follow, spark_errors():
         spark = session(master=options.master, input_bytes=size, settings=options.settings)
         follow(partial(tasks, spark))
-        analysis = analyze(inputs, session=spark, terms=terms, output_dir=options.output_dir)
+        analysis = analyze(inputs, session=spark, request=request, output_dir=options.output_dir)
     add_deaths(analysis, inputs)
     return analysis
 
@@ -399,6 +399,6 @@ def _write(
         case _:
             for line in promise.lines() if promise is not None else ():
                 complain(line)
-            text = (verdict(report, analysis),) if analysis.books.useless else ()
+            text = (verdict(report, analysis),) if analysis.row_counts.useless else ()
             report = replace(report, notes=(*text, *report.notes, *analysis.notes))
             reporter(form)(report, stream, context)

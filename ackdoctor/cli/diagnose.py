@@ -67,6 +67,10 @@ class Diagnose:
 
             lines = places.lines(lines_of_log) if logs else [] if faults else text.splitlines()
             found = diagnose(lines, places)
+        if logs and not (faults or found.lines):
+            faults.append(
+                f"{'the input' if logs == [Path(STDIN)] else logs[0]}: empty, so nothing can be said of it"
+            )
         for fault in faults:
             complain(fault, prefix="")
         if found.other and not (found.signs or found.innermost):

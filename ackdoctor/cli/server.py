@@ -24,5 +24,4 @@ class Server:
 
         with os.fdopen(os.dup(sys.stdout.fileno()), "wb") as stream:
             os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # only messages go to the editor
-            serve(stream)
-        return 0
+            return 0 if serve(stream) else 1

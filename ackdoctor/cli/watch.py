@@ -32,7 +32,7 @@ from ackdoctor.model.acker import NEWEST
 from ackdoctor.reporters import counted, printable
 
 if TYPE_CHECKING:
-    from ackdoctor.spark.certain import LiveTerms
+    from ackdoctor.spark.certain import WatchRequest
     from ackdoctor.spark.watch import Watch as Stream
 
 
@@ -122,14 +122,14 @@ class Watch:
     def run(self) -> int:
         """Follow the trace, print events and a summary, and return the exit code."""
         require_spark("watch")
-        from ackdoctor.spark.certain import LiveTerms
+        from ackdoctor.spark.certain import WatchRequest
         from ackdoctor.spark.replay import acker_version
         from ackdoctor.spark.session import session, spark_errors
-        from ackdoctor.spark.watch import held, same_terms, waiting
+        from ackdoctor.spark.watch import check_checkpoint, held, waiting
 
         version = acker_option(self.acker_version, acker_version, NEWEST)
         timeout = self.message_timeout
-        terms = LiveTerms(version=version, message_timeout_s=timeout, remember_s=self.remember)
+        request = WatchRequest(version=version, message_timeout_s=timeout, remember_s=self.remember)
         constant = {  # between runs with one checkpoint
             "DIR": str(self.folder.resolve()),
             "--acker-version": version.name,
@@ -141,10 +141,10 @@ class Watch:
             plural = "s" * (unfinished != 1)
             complain(_WAITING.format(count=unfinished, s=plural, folder=quote(str(self.folder))))
         with held(self.checkpoint_folder):
-            same_terms(self.checkpoint_folder, constant)
+            check_checkpoint(self.checkpoint_folder, constant)
             with spark_errors():
                 spark = session(master=self.master, input_bytes=size, settings=self.settings)
-            stream = _stream(self, terms, spark)
+            stream = _stream(self, request, spark)
             if not self.quiet:
                 complain(f"watching {self.folder}" + ("" if self.once else "; Ctrl-C ends it"))
                 if not (size or unfinished or self.once):
@@ -165,7 +165,7 @@ class Watch:
 # ---- Spark ----
 
 
-def _stream(options: Watch, terms: "LiveTerms", spark: Any) -> "Stream":
+def _stream(options: Watch, request: "WatchRequest", spark: Any) -> "Stream":
     from ackdoctor.spark.watch import Journal
     from ackdoctor.spark.watch import Watch as Stream
 
@@ -184,7 +184,7 @@ def _stream(options: Watch, terms: "LiveTerms", spark: Any) -> "Stream":
         session=spark,
         folder=options.folder.resolve(),
         checkpoint=options.checkpoint_folder,
-        terms=terms,
+        request=request,
         journal=Journal.opened(options.checkpoint_folder),
         show=show,
         every_s=options.every,

@@ -34,6 +34,13 @@ _LONGEST = 20_000_000  # characters of one entry
 _HEAD = re.compile(
     r"\[?(?:\d{4}[-/]\d\d[-/]\d\d|\d\d[./-]\d\d|\d\d:\d\d:\d\d|(?:TRACE|DEBUG|INFO|WARN|ERROR|FATAL)\b)|\d{1,12} +\["
 )
+_LEVEL_WORD = re.compile(r"(?<![\w.-])(?:(?P<quiet>TRACE|DEBUG|INFO)|WARN(?:ING)?|ERROR|SEVERE|FATAL)\b")
+_ONLY_THROWN = re.compile(r"[\W_]*(?:(?:[\w$]+\.)+[\w$]+: ?)*(?:[\w$]+\.)*")
+_FRAMEWORK_LOGGER = re.compile(
+    r"\b(?:o\.a\.|org\.apache\.|b\.s\.|backtype\.|c\.a\.j\.|com\.alibaba\.jstorm\.|com\.twitter\.heron\.|k\.|kafka\.)\w"
+    r"|\bSTD(?:ERR|OUT|IO)\b"
+)
+_OF_CHILD = "ShellLog pid:"  # before the text that a component logs through Storm
 _MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
 _MOMENT_WITHIN = 80  # characters at the beginning of a line that are searched for a time
 _LONGEST_PATH = 1_000
@@ -198,6 +205,20 @@ class Moment(NamedTuple):
 def is_logged(line: str) -> bool:
     """Return whether the line begins a log entry."""
     return _HEAD.match(line) is not None
+
+
+def is_chatter(line: str, at: int) -> bool:
+    """Return whether the text at `at` is in a message below WARN of the application, so that its words are data."""
+    head = line[:at]
+    level = _LEVEL_WORD.search(head)
+    if (
+        level is None
+        or not level["quiet"]
+        or not is_logged(line)
+        or _ONLY_THROWN.fullmatch(head, level.end())
+    ):
+        return False
+    return _OF_CHILD in head or _FRAMEWORK_LOGGER.search(head) is None
 
 
 def moment_of(line: str) -> Moment | None:

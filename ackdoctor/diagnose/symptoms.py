@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from ackdoctor.diagnose.log_lines import Moment
+from ackdoctor.diagnose.log_lines import Moment, is_chatter
 from ackdoctor.diagnose.stacks import Part, Thrown, is_own
 from ackdoctor.model.trace import Cause
 
@@ -62,8 +62,10 @@ class Symptom:
     def match(self, part: Part) -> re.Match[str] | None:
         """Match its patterns against a line and the stack below it."""
         found = next(filter(None, (each.search(part.text) for each in self.words)), None)
-        if found is None or not part.frames:
-            return None if self.vague else found
+        if found is None:
+            return None
+        if not part.frames:
+            return None if self.vague or is_chatter(part.text, found.start()) else found
         stack = "\n".join(part.frames)
         differs = (
             (self.top is not None and not self.top.search(part.frames[0]))

@@ -68,7 +68,17 @@ from ackdoctor.rulebook import (
     WRONG_ANCHOR,
 )
 
-__all__ = ["FIXES", "NO_FIX", "SAFE", "Document", "described", "fixes_of", "kinds_of", "open_document"]
+__all__ = [
+    "CONSEQUENCES",
+    "FIXES",
+    "NO_FIX",
+    "SAFE",
+    "Document",
+    "described",
+    "fixes_of",
+    "kinds_of",
+    "open_document",
+]
 
 _Propose = Callable[[Finding, Document], Fix | None]
 
@@ -144,6 +154,8 @@ SAFE: Mapping[str, tuple[_Propose, ...]] = {  # the others are unsafe; these too
     SPOUT_BUFFER_LEAK: (spouts.call_framework,),
     UNUSED_IGNORE: FIXES[UNUSED_IGNORE],
 }
+
+CONSEQUENCES = frozenset((UNBOUNDED_PENDING,))  # what a spout that replays may make its topology report
 
 NO_FIX: Mapping[str, str] = {
     ACK_BEFORE_DONE: "the tuple must wait for the work: a queue between the threads",

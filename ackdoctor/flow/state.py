@@ -35,19 +35,19 @@ class Cell(NamedTuple):
 
 
 _NO_CELLS: Mapping[Cell, "Const"] = {}
-_NO_BOXES: Mapping[str, str] = {}
+_NO_OBJECTS: Mapping[str, str] = {}
 
 
 class Heap(NamedTuple):
     """What a path knows of memory that several functions share.
 
-    `cells` holds the known constants.  `boxes` maps each box to the class of an object that holds one value, or "".
-    Opaque code may write the locals that are `exposed`.
+    `cells` holds the known constants.  `objects` maps each local with an unaliased object to the object's class if it holds one value, or to "".
+    Opaque code may write the locals that have `escaped`.
     """
 
     cells: Mapping[Cell, "Const"] = _NO_CELLS
-    boxes: Mapping[str, str] = _NO_BOXES
-    exposed: frozenset[str] = frozenset()
+    objects: Mapping[str, str] = _NO_OBJECTS
+    escaped: frozenset[str] = frozenset()
 
     def store(self, cell: Cell, value: "Value | None") -> "Heap":
         """This memory with another value in one cell; only constants are kept."""
@@ -61,12 +61,12 @@ class Heap(NamedTuple):
         cells = {cell: held for cell, held in self.cells.items() if cell.local != local or not cell.place}
         return self._replace(cells=cells)
 
-    def without(self, boxes: frozenset[str]) -> "Heap":
-        """This memory without these boxes."""
+    def without(self, objects: frozenset[str]) -> "Heap":
+        """This memory without these unaliased objects."""
         return Heap(
-            {cell: held for cell, held in self.cells.items() if cell.local not in boxes},
-            {local: kind for local, kind in self.boxes.items() if local not in boxes},
-            self.exposed - boxes,
+            {cell: held for cell, held in self.cells.items() if cell.local not in objects},
+            {local: kind for local, kind in self.objects.items() if local not in objects},
+            self.escaped - objects,
         )
 
 
@@ -74,7 +74,7 @@ NO_HEAP = Heap()
 
 
 class Live(NamedTuple):
-    """What later steps read: locals by name, and the subjects of facts; `ended` are the boxes that none reads."""
+    """What later steps read: locals by name, and the subjects of facts; `ended` are the unaliased objects that none reads."""
 
     names: frozenset[str]
     subjects: frozenset[Expr]
@@ -172,8 +172,8 @@ class State:
                 self.aliases,
                 frozenset(self.final.items()),
                 frozenset(self.heap.cells.items()),
-                frozenset(self.heap.boxes.items()),
-                self.heap.exposed,
+                frozenset(self.heap.objects.items()),
+                self.heap.escaped,
                 frozenset(self.loops.items()),
                 self.caught,
                 self.raising,

@@ -171,8 +171,8 @@ def _faults(objects: Objects, ackers: Sequence[Acker]) -> Iterator[str]:
         yield f"{unknown:,} objects are of classes that the dump does not declare"
     for number, acker in enumerate(ackers, start=1):
         for bucket in acker.tally.buckets:
-            if bucket.trouble:
-                yield f"acker {number}, bucket {bucket.number}: {bucket.trouble}"
+            if bucket.problem:
+                yield f"acker {number}, bucket {bucket.number}: {bucket.problem}"
 
 
 def _class_rows(objects: Objects, oops: Oops) -> Iterator[ClassRow]:
@@ -270,7 +270,7 @@ def _settings(roles: Roles, objects: Objects) -> Mapping[str, Sequence[int]]:
 
 
 def _ackers(roles: Roles, objects: Objects) -> list[Acker]:
-    """Return every acker with its buckets, in the order of the dump; `trouble` explains an unreachable map."""
+    """Return every acker with its buckets, in the order of the dump; `problem` explains an unreachable map."""
     found = []
     for class_id, id_ in roles.seen:
         name = objects.classes.name(class_id)
@@ -283,9 +283,9 @@ def _ackers(roles: Roles, objects: Objects) -> list[Acker]:
         task = objects.fields(objects.field(id_, "collector", "delegate")).get("taskId")  # 2.x
         acker = Acker(id_, name, ".".join((_short(name), *steps, field)), maps, clojure, task)
         if not pending:
-            acker.trouble = "it has not been prepared: it has no map"
+            acker.problem = "it has not been prepared: it has no map"
         elif not maps:
-            acker.trouble = "its map cannot be reached: the dump lacks an object on the path"
+            acker.problem = "its map cannot be reached: the dump lacks an object on the path"
         found.append(acker)
     return found
 

@@ -34,7 +34,7 @@ class Bucket:
     size: int
     kinds: Counter[Kind] = field(default_factory=Counter)
     old: Counter[Kind] = field(default_factory=Counter)
-    trouble: str = ""
+    problem: str = ""
 
     @property
     def lost(self) -> int:
@@ -45,12 +45,12 @@ class Bucket:
         """Check the size: a HashMap has at most as many entries as slots in its `table`, else its size is damaged."""
         walked = self.kinds.total()
         if self.size < 0 or (table and self.size > max(table, walked)):
-            self.trouble = (
+            self.problem = (
                 f"its map claims {self.size:,} entries in a table of {table:,}; {walked:,} are there"
             )
             self.size = walked
         elif self.size - walked > 1:
-            self.trouble = f"{self.size - walked:,} of {self.size:,} entries are not in the dump"
+            self.problem = f"{self.size - walked:,} of {self.size:,} entries are not in the dump"
 
 
 @dataclass(slots=True)
@@ -103,7 +103,7 @@ class Acker:
     clojure: bool
     task: int | None = None
     tally: Tally = field(default_factory=Tally)
-    trouble: str = ""
+    problem: str = ""
 
 
 @dataclass(slots=True)

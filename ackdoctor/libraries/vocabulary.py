@@ -240,7 +240,7 @@ ITERATORS = frozenset("iterator listIterator".split())
 # ---- types ----
 
 INTEGER_TYPES = frozenset("int long short byte Integer Long Short Byte".split())
-SORTS = {  # the words of `Verb.types`, by type
+TYPE_WORDS = {  # the words of `Verb.types`, by type
     **dict.fromkeys("String CharSequence StringBuilder".split(), "text"),
     **dict.fromkeys(INTEGER_TYPES, "number"),
     **dict.fromkeys("Tuple TupleImpl".split(), "tuple"),
@@ -250,7 +250,7 @@ SORTS = {  # the words of `Verb.types`, by type
         "list",
     ),
 }
-SORTS_OF_RESULTS = {  # the same, by the call that returns the value
+RESULT_TYPE_WORDS = {  # the same, by the call that returns the value
     **dict.fromkeys(
         "asList of singletonList newArrayList values getValues toList emptyList singleton copyOf collect get getNew "
         "getExpired unmodifiableList keySet subList".split(),
@@ -277,6 +277,8 @@ ACCESSES = frozenset(  # names that a client of a remote store shares with colle
     "get set add update items keys values list setdefault append appendleft extend discard count incr increment "
     "incrBy clear contains containsKey getOrDefault putIfAbsent addAll size length iterator equals copy".split()
 )
+
+MAP_CHANGES = frozenset({"put", "putAll", "merge"})  # they do not raise on a map of the standard library
 
 # ---- calls that make code, and reflection ----
 

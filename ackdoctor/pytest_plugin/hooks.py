@@ -353,9 +353,9 @@ class Hooks:
         try:
             row = self._judge(test)
         except Exception as error:  # noqa: BLE001
-            trouble = f"ackdoctor failed with an internal error: {type(error).__name__}: {error}"
-            test.reports[-1].sections.append((SECTION, trouble))
-            row = Row(level=test.options.level, doubts=(trouble,))
+            internal_error = f"ackdoctor failed with an internal error: {type(error).__name__}: {error}"
+            test.reports[-1].sections.append((SECTION, internal_error))
+            row = Row(level=test.options.level, doubts=(internal_error,))
         if row is None:
             return
         for properties in (test.item.user_properties, *(report.user_properties for report in test.reports)):

@@ -76,7 +76,7 @@ def document(report: Report, analysis: Analysis, stream: TextIO, promise: Promis
     tables: dict[str, Iterable[object]] = {name: getattr(analysis, name) for name in _ROWS_OF_JSON}
     plain = {
         "acker": analysis.acker,
-        "books": asdict(analysis.books),
+        "books": asdict(analysis.row_counts),
         "begin_ms": analysis.begin_ms,
         "end_ms": analysis.end_ms,
         "seconds": analysis.seconds,
@@ -101,7 +101,7 @@ def document(report: Report, analysis: Analysis, stream: TextIO, promise: Promis
 
 def verdict(report: Report, analysis: Analysis) -> str:
     """Return the verdict of the trace, with the reason if no row is about acking, and the deaths of workers."""
-    rows = analysis.books
+    rows = analysis.row_counts
     text = trace_verdict(report, _about_trace(analysis))
     if rows.useless and rows.foreign and not rows.used and not rows.quarantined:
         text = f"{text}: {NEEDS_DEBUG}"
@@ -123,7 +123,7 @@ def incomplete(report: Report, analysis: Analysis) -> bool:
 
 
 def _about_trace(analysis: Analysis) -> About:
-    rows = analysis.books
+    rows = analysis.row_counts
     return About(
         tally=analysis.tally,
         acker=analysis.acker,
@@ -143,7 +143,7 @@ def _about_trace(analysis: Analysis) -> About:
 def about(report: Report, analysis: Analysis) -> Iterator[str]:
     """Yield the size of the input, and what weakens the verdict."""
     acker = f", judged as {analysis.acker} would have acked" if analysis.roots else ""
-    yield f"{books(analysis)}, over {span(analysis.seconds)}{acker}"
+    yield f"{rows_line(analysis)}, over {span(analysis.seconds)}{acker}"
     if times := when(analysis):
         yield times
     yield from doubts(report, analysis)
@@ -166,9 +166,9 @@ def when(analysis: Analysis) -> str:
     return f"from {begin:%Y-%m-%d %H:%M:%S} to {until} {zone}"
 
 
-def books(analysis: Analysis) -> str:
+def rows_line(analysis: Analysis) -> str:
     """`191 rows of 1 file: 191 used, 0 continuations, 0 quarantined`: every row is counted once."""
-    rows = analysis.books
+    rows = analysis.row_counts
     text = f"{counted(rows.rows, 'row')} of {counted(rows.files, 'file')}: {rows.used:,} used"
     text += f", {counted(rows.continued, 'continuation')}" if rows.continued else ""
     text += f", {rows.foreign:,} not about acking" if rows.foreign else ""

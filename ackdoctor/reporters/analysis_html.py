@@ -15,13 +15,13 @@ from ackdoctor.reporters.analysis import (
     NUMBERS,
     acker_rows,
     asides,
-    books,
     completion_rows,
     culprits_of,
     doubts,
     forecast,
     quarantine_rows,
     root_rows,
+    rows_line,
     verdict,
     when,
 )
@@ -46,8 +46,8 @@ _MARKS = {
     "fail": "k-fail",
     "received": "k-link",
     "emitted": "k-link",
-    "spout hears ack": "k-heard",
-    "spout hears fail": "k-lost",
+    "spout gets ack": "k-acked",
+    "spout gets fail": "k-lost",
     "spout times out": "k-lost",
 }
 
@@ -131,7 +131,7 @@ def _about(analysis: Analysis, made: datetime) -> Iterator[tuple[str, str]]:
         age = made.timestamp() - analysis.end_ms / 1000
         times += f"; the last row is {_age(age)} older than this page" if age > 0 else ""
     yield "data", f"{span(analysis.seconds)}{', ' if times else ' by a clock without a date'}{times}"
-    yield "rows", books(analysis)
+    yield "rows", rows_line(analysis)
     if analysis.roots:
         yield "acker", f"judged as {analysis.acker} would have acked"
 
@@ -158,7 +158,7 @@ def _unknowns(analysis: Analysis, inputs: Sequence[str]) -> Iterator[Step]:
             action="add the logs of all workers and analyze them together",
             why=f"no log has a line of {counted(len(analysis.missing), 'task')} that the others name",
         )
-    if analysis.books.useless and analysis.books.foreign and not analysis.books.quarantined:
+    if analysis.row_counts.useless and analysis.row_counts.foreign and not analysis.row_counts.quarantined:
         yield Step(
             action="set topology.debug: true for a few minutes, then analyze the new logs", why=NEEDS_DEBUG
         )
@@ -284,7 +284,7 @@ def _life(life: Life) -> dict[str, object]:
         if row.what in {"init", "ack"}:
             xor ^= row.value
             held = str(xor)
-        elif row.what in {"spout hears ack", "spout hears fail"}:
+        elif row.what in {"spout gets ack", "spout gets fail"}:
             xor = 0
         steps.append(_row(row, after, held, again=again))
     return {

@@ -118,7 +118,7 @@ def _plain_acker(acker: Acker, dump: HeapDump) -> dict[str, object]:
         "class": acker.class_name,
         "path": acker.path,
         "task": acker.task,
-        "trouble": acker.trouble,
+        "trouble": acker.problem,
         "entries": tally.entries,
         "lost": tally.lost,
         "bytes": held_bytes(acker, dump.oops),
@@ -212,8 +212,8 @@ def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: i
     tally = acker.tally
     task = f", task {acker.task}" if acker.task is not None else ""
     title = f"acker {number}: {acker.path}{task}"
-    if acker.trouble:
-        return f"{printable(title)}\n  {acker.trouble}\n"
+    if acker.problem:
+        return f"{printable(title)}\n  {acker.problem}\n"
     weight = held_bytes(acker, dump.oops)
     oldest = f", the oldest {span(tally.oldest_ms / 1000)}" if tally.oldest_ms else ""
     title += f": {tally.entries:,} entries, about {bytes_in_words(weight)}{oldest}"

@@ -7,12 +7,13 @@ comes, everything else.  A client that asks for diagnostics gets them at once an
 import asyncio
 import gc
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from lsprotocol import types
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 from pygls.workspace import PositionCodec
 
@@ -39,6 +40,7 @@ class Server(LanguageServer):
         self.views = Views()
         self.engine = Engine()
         self.options = Options()
+        self.closed = False  # the editor asked for a shutdown
         self._fault = ""  # of the options
         self._touched: dict[str, None] = {}  # changed buffers
         self._wake = asyncio.Event()
@@ -67,7 +69,10 @@ class Server(LanguageServer):
     # ---- messages ----
 
     def report_server_error(self, error: Exception, source: object) -> None:
-        """Log an error of a handler; the server goes on."""
+        """Log an error of a handler, or a message that is none; the server goes on."""
+        if source is JsonRpcException:
+            self.log(f"a message that is no JSON-RPC is ignored: {error}")
+            return
         self.log(f"internal error: {type(error).__name__}: {error} ({getattr(source, '__name__', source)})")
 
     def log(self, message: str, kind: types.MessageType = types.MessageType.Error) -> None:
@@ -96,6 +101,7 @@ class Server(LanguageServer):
 
     def close(self) -> None:
         """Stop all work."""
+        self.closed = True
         self.engine.close()
         if self._task is not None:
             self._task.cancel()
@@ -166,12 +172,21 @@ class Server(LanguageServer):
 
     def edit_of(self, path: str, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
         """Return the edit of a buffer: of this version of it, if the client knows versions."""
-        uri = self.views.uri(path)
+        return self.edits_of({path: edits})
+
+    def edits_of(self, edits: Mapping[str, list[types.TextEdit]]) -> types.WorkspaceEdit:
+        """Return the edit of several buffers or files, by their absolute paths."""
+        by_uri = {self.views.uri(path): group for path, group in edits.items()}
         if not self.can("workspace", "workspace_edit", "document_changes"):
-            return types.WorkspaceEdit(changes={uri: edits})
-        document = self.workspace.text_documents.get(uri)
-        version = types.OptionalVersionedTextDocumentIdentifier(uri, document.version if document else None)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(version, [*edits])])
+            return types.WorkspaceEdit(changes=by_uri)
+        changes = []
+        for uri, group in by_uri.items():
+            document = self.workspace.text_documents.get(uri)
+            version = types.OptionalVersionedTextDocumentIdentifier(
+                uri, document.version if document else None
+            )
+            changes.append(types.TextDocumentEdit(version, [*group]))
+        return types.WorkspaceEdit(document_changes=[*changes])
 
     def _changed(self, paths: Iterable[str]) -> None:
         self._touched.update(dict.fromkeys(paths))

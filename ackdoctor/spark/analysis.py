@@ -30,7 +30,7 @@ from ackdoctor.spark.events import (
     with_addresses,
 )
 from ackdoctor.spark.inputs import Inputs, local, shorten, unescaped
-from ackdoctor.spark.judge import Frames, Terms, examine
+from ackdoctor.spark.judge import Frames, Request, examine
 from ackdoctor.spark.replay import expired_by_restarts, messages, replay
 from ackdoctor.spark.session import Cache
 from ackdoctor.spark.tables import Analysis
@@ -41,7 +41,7 @@ _SMALL_BYTES = 30_000_000  # of input
 
 
 def analyze(
-    inputs: Inputs, *, session: SparkSession, terms: Terms, output_dir: str | None = None
+    inputs: Inputs, *, session: SparkSession, request: Request, output_dir: str | None = None
 ) -> Analysis:
     """Return the analysis of the inputs; UsageError if nothing can be read.
 
@@ -49,31 +49,31 @@ def analyze(
     and the analysis starts again.
     """
     inputs = with_addresses(session, inputs)
-    inputs.need_some(terms.folder)
+    inputs.need_some(request.folder)
     if output_dir is not None:
         need_place(session, inputs, output_dir)
     try:
-        return _analyze(inputs, session, terms, output_dir)
+        return _analyze(inputs, session, request, output_dir)
     except (Py4JJavaError, PySparkException):
         unreadable = remove_unreadable(session, inputs.files)
         if not unreadable:
             raise
         for file, reason in unreadable.items():
             inputs.fail(file, reason)
-    inputs.need_some(terms.folder)
-    return _analyze(inputs, session, terms, output_dir)
+    inputs.need_some(request.folder)
+    return _analyze(inputs, session, request, output_dir)
 
 
-def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: str | None) -> Analysis:
+def _analyze(inputs: Inputs, session: SparkSession, request: Request, output_dir: str | None) -> Analysis:
     with opened(session, inputs) as source:
-        terms, contradictions = _with_logs(terms, source, inputs)
-        with frames(source.events, terms, small=inputs.size < _SMALL_BYTES) as tables:
-            result = examine(session, tables, terms, source.books())
+        request, contradictions = _with_logs(request, source, inputs)
+        with frames(source.events, request, small=inputs.size < _SMALL_BYTES) as tables:
+            result = examine(session, tables, request, source.row_counts())
             if output_dir is not None:
                 result.written = _write_tables(tables, result, output_dir)
 
     def short(text: str) -> str:
-        return shorten(text, terms.folder)
+        return shorten(text, request.folder)
 
     def short_uri(uri: str) -> str:
         return short(unescaped(uri))
@@ -98,12 +98,12 @@ def _analyze(inputs: Inputs, session: SparkSession, terms: Terms, output_dir: st
     return result
 
 
-def _with_logs(terms: Terms, source: Opened, inputs: Inputs) -> tuple[Terms, list[str]]:
-    """Return the terms with what the logs say, and notes where they are in doubt.
+def _with_logs(request: Request, source: Opened, inputs: Inputs) -> tuple[Request, list[str]]:
+    """Return the request with what the logs say, and notes where they are in doubt.
 
     The message timeout of the logs overrides the option, unless they name several.  Ticks in a log override a schedule.
     """
-    survey, option = source.survey, terms.message_timeout_s
+    survey, option = source.survey, request.message_timeout_s
     known, notes = sorted({*survey.ticks_s, *survey.configured_s}), list[str]()  # one topology has one
     setting = "the logs say topology.message.timeout.secs is"
     if not known:
@@ -118,11 +118,11 @@ def _with_logs(terms: Terms, source: Opened, inputs: Inputs) -> tuple[Terms, lis
         chosen = "the longest" if option is None else f"--message-timeout {option}"
         notes.append(f"{setting} {', '.join(others)} or {last}: {chosen} is used")
     ticked = survey.ticks_s and not source.trace_files
-    known_terms = replace(
-        terms,
+    known_request = replace(
+        request,
         message_timeout_s=None if option is None or ticked else timeout_s,
         timeout_s=timeout_s,
-        patience_s=timeout_s or terms.patience_s,
+        patience_s=timeout_s or request.patience_s,
         ackers=max(1, survey.ackers),
         ticks_disabled=survey.ticks_disabled,
         log_ends=source.ends(inputs.ended),
@@ -131,22 +131,22 @@ def _with_logs(terms: Terms, source: Opened, inputs: Inputs) -> tuple[Terms, lis
         missing=source.missing,
         constants=constant_columns(inputs.files),
     )
-    return known_terms, notes
+    return known_request, notes
 
 
 @contextmanager
-def frames(events: DataFrame, terms: Terms, *, small: bool = False) -> Iterator[Frames]:
+def frames(events: DataFrame, request: Request, *, small: bool = False) -> Iterator[Frames]:
     """Prepare every table, cached until this exits; the replay runs its proof at once."""
     with Cache(small=small) as cache:
-        sent = messages(events, ackers=terms.ackers)
+        sent = messages(events, ackers=request.ackers)
         replayed = replay(
             sent,
-            terms.version,
-            message_timeout_s=terms.message_timeout_s,
-            constants=terms.constants,
+            request.version,
+            message_timeout_s=request.message_timeout_s,
+            constants=request.constants,
             persist=cache,
         )
-        replayed.entries = expired_by_restarts(replayed.entries, terms.acker_restarts)
+        replayed.entries = expired_by_restarts(replayed.entries, request.acker_restarts)
         yield Frames(
             events=events,
             deliveries=cache(deliveries.deliveries(events)),
@@ -165,7 +165,7 @@ def _notes_on_timeouts(result: Analysis) -> Iterator[str]:
     yield from asides(
         ((one.cause, one.roots) for one in result.expired),
         missing=dropped or " (it waits in a queue, or a worker's log is missing)",
-        unheard=dropped,
+        late=dropped,
     )
 
 

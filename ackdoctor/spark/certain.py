@@ -55,7 +55,7 @@ TWICE = "done > greatest(received, 1)"  # whether a delivery was completed more 
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class LiveTerms:
+class WatchRequest:
     """The acker's version and timeout, as for `analyze`, and for how many seconds what happened is remembered."""
 
     version: AckerVersion = NEWEST
@@ -177,7 +177,7 @@ def _known(*times: int | None) -> list[int]:
 
 
 def replayed_lives(
-    rows: DataFrame, terms: LiveTerms, bounds: Mapping[str, tuple[int, int]] | None = None
+    rows: DataFrame, request: WatchRequest, bounds: Mapping[str, tuple[int, int]] | None = None
 ) -> DataFrame:
     """Return the ENTRIES of CARRIED; `bounds` are the times by run that a schedule covers."""
     plain = rows.where(F.col("kind") != _COMPLETED).select(*MESSAGES.names)
@@ -190,7 +190,7 @@ def replayed_lives(
         ]
         marked = literal_table(rows.sparkSession, columns, marks)
         plain = plain.unionByName(marked, allowMissingColumns=True)
-    return replay_all(plain, terms.version, message_timeout_s=terms.message_timeout_s)
+    return replay_all(plain, request.version, message_timeout_s=request.message_timeout_s)
 
 
 def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int, int]]) -> DataFrame:

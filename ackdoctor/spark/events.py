@@ -23,7 +23,7 @@ from ackdoctor.spark.file_kinds import FileKind, ForeignFileError, kind_by_name,
 from ackdoctor.spark.inputs import EMPTY_FOLDER, File, Inputs, literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 from ackdoctor.spark.session import Cache, spark_errors
-from ackdoctor.spark.tables import Books, Quarantined
+from ackdoctor.spark.tables import Quarantined, RowCounts
 
 # ---- traces ----
 
@@ -140,11 +140,11 @@ class Opened:
     missing: tuple[str, ...] = ()  # tasks that logs name, and of which no log has a line
     refused: tuple[Quarantined, ...] = ()
 
-    def books(self) -> Books:
+    def row_counts(self) -> RowCounts:
         """Return where every row and line went."""
         of_logs = {log.file for log in self.survey.logs}
         bad = sum(row.rows for row in self.refused if row.file not in of_logs)
-        return books(self.survey, self.trace_files, self.trace_rows, bad)
+        return row_counts(self.survey, self.trace_files, self.trace_rows, bad)
 
     def ends(self, ended: Mapping[str, int | None]) -> Ends:
         """Return when each life of a worker ended: with its last row, or with a later line of its log.
@@ -158,12 +158,14 @@ class Opened:
         return {whose: max(end_ns, of_logs.get(whose) or end_ns) for whose, end_ns in rows.items()}
 
 
-def books(survey: logs.Survey, trace_files: int = 0, trace_rows: int = 0, bad_rows: int = 0) -> Books:
+def row_counts(
+    survey: logs.Survey, trace_files: int = 0, trace_rows: int = 0, bad_rows: int = 0
+) -> RowCounts:
     """Return where every row and line went; lines that a log repeats are foreign, a copy is not counted."""
     counted = [log for log in survey.logs if not log.copy_of]
     used = [log for log in counted if not log.repeats]
     repeated = sum(log.used + log.quarantined for log in counted if log.repeats)
-    return Books(
+    return RowCounts(
         files=trace_files + len(counted),
         rows=trace_rows + survey.passed["lines"],
         used=trace_rows - bad_rows + sum(log.used for log in used),

@@ -17,7 +17,7 @@ from ackdoctor.spark.causes import Slow, explained, judge_timeouts, name_deliver
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.replay import MOST_MESSAGES
 from ackdoctor.spark.session import collect_together
-from ackdoctor.spark.tables import Analysis, Books, Completions, Forecast, Holder, Latency, Replays
+from ackdoctor.spark.tables import Analysis, Completions, Forecast, Holder, Latency, Replays, RowCounts
 from ackdoctor.spark.verdicts import Outages
 from ackdoctor.tracer.acker_findings import (
     WORKER_HEAP,
@@ -48,7 +48,7 @@ _Root: TypeAlias = tuple[str, int]  # its run and its id
 
 
 @dataclass(slots=True, kw_only=True)
-class Terms:
+class Request:
     """How to judge, and what the logs say.  Times in seconds, `heap` in bytes; `window_ms` 0 chooses a good window."""
 
     version: AckerVersion = NEWEST
@@ -81,31 +81,35 @@ class Frames:
     too_large: int = 0  # roots that have too many messages to be replayed
 
 
-def examine(session: SparkSession, tables: Frames, terms: Terms, books: Books | None = None) -> Analysis:
+def examine(
+    session: SparkSession, tables: Frames, request: Request, row_counts: RowCounts | None = None
+) -> Analysis:
     """Return the analysis of the tables."""
     counted = deliveries.count_events(tables.events).collect()
-    return _Examination(session, tables, terms, counted, _empty(counted, terms, books)).run()
+    return _Examination(session, tables, request, counted, _empty(counted, request, row_counts)).run()
 
 
-def _empty(counted: Sequence[Row], terms: Terms, books: Books | None) -> Analysis:
+def _empty(counted: Sequence[Row], request: Request, row_counts: RowCounts | None) -> Analysis:
     """Return an analysis with the counts, times and windows of the rows, and no verdict."""
     begin_ns = min((row["begin_ns"] for row in counted if row["kind"] != EventKind.NAMED), default=0)
     last_ns = max((row["end_ns"] for row in counted), default=0)
     rows = sum(row["rows"] for row in counted)
     silent = sum(row["rows"] for row in counted if row["kind"] in _WITHOUT_TUPLE)
     result = Analysis(
-        acker=terms.version.name,
-        books=replace(books or Books(files=0, rows=rows, used=rows), silent=silent),
+        acker=request.version.name,
+        row_counts=replace(row_counts or RowCounts(files=0, rows=rows, used=rows), silent=silent),
         tally=RunTally(dropped=sum(row["missing"] for row in counted)),
         begin_ms=begin_ns / 1e6,
-        end_ms=max((last_ns, *terms.log_ends.values())) / 1e6,
+        end_ms=max((last_ns, *request.log_ends.values())) / 1e6,
         logged=any(row["logged"] for row in counted),
-        missing=terms.missing,
-        window_ms=roots.window((last_ns - begin_ns) // 1_000_000, terms.window_ms),
+        missing=request.missing,
+        window_ms=roots.window((last_ns - begin_ns) // 1_000_000, request.window_ms),
     )
-    if terms.window_ms not in (0, result.window_ms):
+    if request.window_ms not in (0, result.window_ms):
         seconds = result.window_ms // 1000
-        result.notes += (f"windows of {terms.window_ms:,} ms would be too many: they are {seconds:,} s wide",)
+        result.notes += (
+            f"windows of {request.window_ms:,} ms would be too many: they are {seconds:,} s wide",
+        )
     return result
 
 
@@ -124,22 +128,22 @@ class _Examination:
 
     session: SparkSession
     tables: Frames
-    terms: Terms
+    request: Request
     counted: Sequence[Row]  # COUNTS
     result: Analysis
     patience_s: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.patience_s = self.terms.patience_s
+        self.patience_s = self.request.patience_s
 
     def run(self) -> Analysis:
         """Judge components, roots and growth."""
-        result, terms, tables = self.result, self.terms, self.tables
+        result, request, tables = self.result, self.request, self.tables
         violations = self._components() if self._has(EventKind.RECEIVED, EventKind.ACKED) else ()
         if result.logged:
             # a root is young while the slowest bolt may hold its tuples, or the slowest root took
             slowest_s = roots.slowest_s(tables.verdicts)
-            self.patience_s = max(_longest_s(result.completions, terms.patience_s), slowest_s)
+            self.patience_s = max(_longest_s(result.completions, request.patience_s), slowest_s)
         self._note(*self._notes_on_rotation())
         if tables.too_large:
             result.left_out += tables.too_large
@@ -147,11 +151,11 @@ class _Examination:
                 f"{tables.too_large:,} roots have more than {MOST_MESSAGES:,} messages each: not judged"
             )
         outages = Outages.of(
-            terms.log_ends,
-            terms.next_starts,
-            ((run, start_ns) for run, _, _, start_ns in terms.acker_restarts),
+            request.log_ends,
+            request.next_starts,
+            ((run, start_ns) for run, _, _, start_ns in request.acker_restarts),
             self.patience_s,
-            slow=self.patience_s > terms.patience_s,
+            slow=self.patience_s > request.patience_s,
         )
         trees, lost = self._roots(outages.sql()) if self._has(*_TO_ACKER) else ((), dict[_Root, int]())
         judged = self._judgeable(self._without_lost(name_deliveries(trees, violations), lost))
@@ -160,10 +164,10 @@ class _Examination:
             tables.deliveries,
             tables.verdicts,
             result=result,
-            timeout_s=terms.timeout_s,
+            timeout_s=request.timeout_s,
             lost=outages.sql(),
         )
-        result.forecast = _forecast(result.tally.growth if result.ackers else (), terms)
+        result.forecast = _forecast(result.tally.growth if result.ackers else (), request)
         self._find(violations, judged, slow)
         return result
 
@@ -175,14 +179,18 @@ class _Examination:
 
     def _find(self, violations: Sequence[Violation], trees: Sequence[TupleTree], slow: Slow) -> None:
         """Add the findings, sorted by place."""
-        terms, nowhere = self.terms, Site(self.terms.nowhere, NOWHERE)
-        places = Places(folder=terms.folder, nowhere=terms.nowhere)
-        found = findings(violations, trees, profile=terms.version, places=places, nowhere=nowhere)
+        request, nowhere = self.request, Site(self.request.nowhere, NOWHERE)
+        places = Places(folder=request.folder, nowhere=request.nowhere)
+        found = findings(violations, trees, profile=request.version, places=places, nowhere=nowhere)
         points = self.result.tally.growth if self._has(EventKind.INIT) else ()
-        grown = growth_finding(points, profile=terms.version, nowhere=nowhere, heap=terms.heap)
+        grown = growth_finding(points, profile=request.version, nowhere=nowhere, heap=request.heap)
         more = [] if grown is None else [grown]
         more += slow_findings(
-            slow.trees, timeout_s=terms.timeout_s, total=self.result.roots, paces=slow.paces, nowhere=nowhere
+            slow.trees,
+            timeout_s=request.timeout_s,
+            total=self.result.roots,
+            paces=slow.paces,
+            nowhere=nowhere,
         )
         self.result.findings = gathered([*found, *more]) if more else found
 
@@ -200,8 +208,8 @@ class _Examination:
         if self._has(EventKind.DIED):
             optional["deaths"] = deliveries.deaths(tables.events)
             judged = deliveries.without_dead(judged, optional["deaths"])
-        if self.terms.log_ends:
-            marked = deliveries.mark_in_hand(judged, self.terms.log_ends, self.terms.patience_s)
+        if self.request.log_ends:
+            marked = deliveries.mark_in_hand(judged, self.request.log_ends, self.request.patience_s)
             in_hand = marked.where("in_hand").groupBy("component", "run", "worker", "pid")
             optional["in_hand"] = in_hand.agg(F.count("*").alias("in_hand"))
             judged = marked.where("not in_hand").drop("in_hand")
@@ -235,7 +243,7 @@ class _Examination:
         in_hand: Counter[str] = Counter()
         for row in rows.get("in_hand", ()):
             in_hand[row["component"]] += row["in_hand"]
-            result.taken |= deliveries.life(row) in self.terms.next_starts
+            result.taken |= deliveries.life(row) in self.request.next_starts
         if in_hand:
             delivered: Counter[str] = Counter()
             for one in result.completions:
@@ -245,7 +253,7 @@ class _Examination:
             nothing = f", and so nothing of {', '.join(result.unjudged)}" if result.unjudged else ""
             self._note(
                 f"{_many(in_hand.total(), 'tuple', 'was', 'were')} in hand where a log ends or its worker restarted, "
-                f"for less than {_longest_s(own, self.terms.patience_s)} s: not judged{nothing}"
+                f"for less than {_longest_s(own, self.request.patience_s)} s: not judged{nothing}"
             )
         notes = {row["component"]: unobserved(row["note"]) for row in rows["named"]}
         hidden = {name: why for name, why in sorted(notes.items()) if why}
@@ -268,7 +276,7 @@ class _Examination:
         if spouts := [one.component for one in tallies if one.emitted and not one.delivered]:
             replayed = roots.replays(self.tables.events, spouts).collect()
             result.replays = tuple(Replays(**row.asDict()) for row in replayed)
-            if self.terms.outcomes:
+            if self.request.outcomes:
                 answered = roots.outcomes(self.tables.events, spouts).collect()
                 result.outcomes = tuple(Outcomes(**row.asDict()) for row in answered)
 
@@ -330,7 +338,7 @@ class _Examination:
 
     def _without_lost(self, trees: Sequence[TupleTree], lost: Mapping[_Root, int]) -> list[TupleTree]:
         """Return the trees that may be judged: neither young at the end of the input nor lost with a worker."""
-        ends, next_starts = self.terms.log_ends, self.terms.next_starts
+        ends, next_starts = self.request.log_ends, self.request.next_starts
         restarted = {life: end for life, end in ends.items() if life in next_starts}
         outages = Outages.of(restarted, next_starts, (), self.patience_s)
         self.result.taken |= any(outages.contains(run, first_ns) for (run, _), first_ns in lost.items())
@@ -347,10 +355,10 @@ class _Examination:
 
     def _notes_on_rotation(self) -> Iterator[str]:
         """Yield notes if the rows leave open when this version's ackers rotate."""
-        version, timeout_s = self.terms.version, self.terms.message_timeout_s
+        version, timeout_s = self.request.version, self.request.message_timeout_s
         if not self._has(EventKind.INIT, EventKind.ACK):
             return
-        if version.forgets and self.terms.ticks_disabled:
+        if version.forgets and self.request.ticks_disabled:
             yield (
                 f"an acker says that it gets no ticks, so it never drops an entry, as {version.name} does: judge it with "
                 "--acker-version 1.1.0, or 2.8-no-timeouts"
@@ -457,17 +465,17 @@ def _note_on_other_shapes(irregular: DataFrame, judged: Collection[Row]) -> str:
     )
 
 
-def _forecast(points: Sequence[GrowthPoint], terms: Terms) -> Forecast | None:
+def _forecast(points: Sequence[GrowthPoint], request: Request) -> Forecast | None:
     """Return the straight line through the sizes of the map, and when it fills the heap."""
     if len(points) < _FEWEST_POINTS:
         return None
     line = trend(points)
-    size = entry_bytes(terms.version, orphan=points[-1].orphans * 2 > points[-1].pending)
+    size = entry_bytes(request.version, orphan=points[-1].orphans * 2 > points[-1].pending)
     grows = size is not None and line.per_second > 0 and line.fit >= _STRAIGHT
     return Forecast(
         per_second=line.per_second,
         fit=line.fit,
         entry_bytes=size,
-        heap=terms.heap,
-        full_in=filled_in(line.per_second * size, terms.heap) if grows and size is not None else None,
+        heap=request.heap,
+        full_in=filled_in(line.per_second * size, request.heap) if grows and size is not None else None,
     )

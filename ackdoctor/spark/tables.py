@@ -160,7 +160,7 @@ class Quarantined:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Books:
+class RowCounts:
     """What became of every row: `rows` = `used` + `continued` + `foreign` + `quarantined`."""
 
     files: int
@@ -188,7 +188,7 @@ class Analysis:
     """The result of `ackdoctor analyze`."""
 
     acker: str  # the version of the replayed acker
-    books: Books
+    row_counts: RowCounts
     tally: RunTally
     findings: tuple[Finding, ...] = ()
     roots: int = 0

@@ -37,7 +37,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import AUTO, EventKind
 from ackdoctor.rulebook import NEVER_ZERO_ENTRY, ORPHAN_ENTRY, rule_name
 from ackdoctor.spark import certain
-from ackdoctor.spark.certain import ACKED_TWICE, NEVER_ZERO, OVER_ACKED, Clock, LiveTerms, read_so_far
+from ackdoctor.spark.certain import ACKED_TWICE, NEVER_ZERO, OVER_ACKED, Clock, WatchRequest, read_so_far
 from ackdoctor.spark.events import quarantined, refused, remove_unreadable, traces
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs, literally, unescaped, unzipped
@@ -47,7 +47,7 @@ from ackdoctor.spark.session import spark_errors
 from ackdoctor.spark.tables import Quarantined
 from ackdoctor.tracer.findings import RULE_MESSAGES, Case
 from ackdoctor.tracer.sites import Places, parsed
-from ackdoctor.tracer.trace_files import LOCK, SUFFIXES, TERMS, Stem, is_checkpoint, partition
+from ackdoctor.tracer.trace_files import LOCK, REQUEST, SUFFIXES, Stem, is_checkpoint, partition
 
 Line = Mapping[str, Any]
 
@@ -346,14 +346,14 @@ def held(folder: Path) -> Iterator[None]:
         yield
 
 
-def same_terms(folder: Path, terms: Mapping[str, str]) -> None:
+def check_checkpoint(folder: Path, request: Mapping[str, str]) -> None:
     """Raise a UsageError if the checkpoint was begun with other options, or lacks what Spark recorded."""
-    place, reported, read = folder / TERMS, (folder / _REPORTS).exists(), (folder / "spark").is_dir()
+    place, reported, read = folder / REQUEST, (folder / _REPORTS).exists(), (folder / "spark").is_dir()
     if not place.exists() or not (reported or read):  # Spark never came up
-        _replace(place, dict(terms))
+        _replace(place, dict(request))
         return
     before = json.loads(place.read_text())
-    for name, value in terms.items():
+    for name, value in request.items():
         if before.get(name) != value:
             raise UsageError(
                 f"{folder} was begun with {name} {before.get(name) or 'unset'}, and now it is {value or 'unset'}: "
@@ -389,7 +389,7 @@ class Watch:
     session: SparkSession
     folder: Path
     checkpoint: Path
-    terms: LiveTerms
+    request: WatchRequest
     journal: Journal
     show: Callable[[Sequence[Line]], None]
     every_s: float = 5
@@ -502,7 +502,7 @@ class Watch:
         events = parts.events(self.session).persist(StorageLevel.MEMORY_AND_DISK)
         try:
             with spark_errors():
-                clock.advance(read_so_far(events).collect(), self.terms.patience_s)
+                clock.advance(read_so_far(events).collect(), self.request.patience_s)
         except UsageError:
             events.unpersist()
             faults = remove_unreadable(self.session, parts.files)
@@ -518,7 +518,7 @@ class Watch:
         rows = certain.delivery_rows(self._before(_OF_DELIVERIES, DONE), events)
         found = certain.done(self._together(rows, clock)).localCheckpoint()
         new = found.where(f"{certain.TWICE} and not tick and not reported").collect()
-        oldest = {run: since for run, (_, since) in clock.ends(self.terms.remember_s).items()}
+        oldest = {run: since for run, (_, since) in clock.ends(self.request.remember_s).items()}
         certain.remembered(found, oldest).write.mode("overwrite").parquet(str(place / _OF_DELIVERIES))
         return delivery_lines(new)
 
@@ -526,15 +526,15 @@ class Watch:
         """Return what is new of roots and write their state; nothing if no acker has appeared yet."""
         if all(run.begin_ns is None for run in clock.runs.values()):
             return []
-        timeout_s, bounds = self.terms.message_timeout_s, None
+        timeout_s, bounds = self.request.message_timeout_s, None
         new = messages(events)
         if timeout_s is not None:
             new = new.where(F.col("kind") != _ROTATED)
-            bounds = clock.bounds_ns(self.terms.version, timeout_s)
+            bounds = clock.bounds_ns(self.request.version, timeout_s)
         carried = self._before(_OF_ROOTS, CARRIED)
         rows = self._together(carried.union(new.withColumn("reported", F.lit(0))), clock)
-        entries = certain.replayed_lives(rows, self.terms, bounds).localCheckpoint()
-        judged = certain.judged(rows, entries, clock.ends(self.terms.remember_s)).localCheckpoint()
+        entries = certain.replayed_lives(rows, self.request, bounds).localCheckpoint()
+        judged = certain.judged(rows, entries, clock.ends(self.request.remember_s)).localCheckpoint()
         lines = _root_lines(rows, judged.where("what is not null").collect())
         here = str(place / _OF_ROOTS)
         certain.carried_roots(rows, judged).write.mode("overwrite").parquet(here)

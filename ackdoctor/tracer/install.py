@@ -247,7 +247,7 @@ class Installation:
                 if self._live and self._has_module(dialect, module.__name__):
                     self._wrap(dialect, module)
         except RuntimeError as error:
-            self.ledger.trouble(error)
+            self.ledger.note_internal_error(error)
 
     # ---- wrapping ----
 
@@ -343,7 +343,7 @@ class Installation:
             self._share_mocks(record)
             self.ledger.keep(id(component), record)
         except Exception as error:  # noqa: BLE001 - ours, and never the author's
-            self.ledger.trouble(error)
+            self.ledger.note_internal_error(error)
             return None
         return record
 

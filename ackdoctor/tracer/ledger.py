@@ -115,7 +115,7 @@ class Ledger:
         # called for a new record with 0, and after each window with the number of pending deliveries
         self.growing: Callable[[int], object] | None = None
         self._begun = 0
-        self._is_troubled = False
+        self._had_internal_error = False
         self._unobserved: dict[str, None] = {}
         self._notes: dict[str, None] = {}
         self._closed: list[tuple[tuple[Violation, ...], ComponentTally, int]] = []
@@ -144,10 +144,10 @@ class Ledger:
         """Add a note to the settlement, once."""
         self._notes[text] = None
 
-    def trouble(self, error: Exception) -> None:
+    def note_internal_error(self, error: Exception) -> None:
         """Note the first internal error of the tracer."""
-        if not self._is_troubled:
-            self._is_troubled = True
+        if not self._had_internal_error:
+            self._had_internal_error = True
             self.note(f"the tracer continues after an internal error: {type(error).__name__}: {error}")
 
     def grow(self, now_ns: int) -> None:
@@ -233,10 +233,8 @@ def _sum(one: ComponentTally, other: ComponentTally) -> ComponentTally:
 _BATCH = "the batch"
 
 
-_KILLED, _TROUBLE = (
-    "killed by ",
-    ": ",
-)  # in the note of a DIED row: "killed by SIGKILL", "exit code 1: ValueError: no"
+# in the note of a DIED row: "killed by SIGKILL", "exit code 1: ValueError: no"
+_KILLED, _BEFORE_ERROR = "killed by ", ": "
 
 
 class _Key(NamedTuple):
@@ -401,7 +399,7 @@ class Playback:
         """A component that was killed or met an exception gets no violation for the tuples that it was working on."""
         record = self._records.get(_key(event))
         ended = f"{event.component}[{event.task}] ended: {event.note}"
-        in_hand = event.flags & IN_HAND or event.note.startswith(_KILLED) or _TROUBLE in event.note
+        in_hand = event.flags & IN_HAND or event.note.startswith(_KILLED) or _BEFORE_ERROR in event.note
         if record is not None and in_hand:
             held = record.under_way()
             for delivery in held:

@@ -136,7 +136,7 @@ class LiveRecord(ComponentRecord):
             if now >= self._windows.due:
                 self.ledger.grow(now)
         except Exception as error:  # noqa: BLE001 - never into the component
-            self.ledger.trouble(error)
+            self.ledger.note_internal_error(error)
 
     def _read_unusual(self, tup: Any) -> bool:
         """Whether it is a system tuple. The tuple before may have reached no handler."""
@@ -197,7 +197,7 @@ class LiveRecord(ComponentRecord):
                 self._emits(message.get("anchors", ()), message.get("stream"), None)
         except Exception as error:  # noqa: BLE001 - never into the component
             if isinstance(message, dict) and "command" in message:  # else task ids, or no message at all
-                self.ledger.trouble(error)
+                self.ledger.note_internal_error(error)
 
     def called(self, verb: Verb, arguments: Mapping[str, Any]) -> None:
         """The component calls a verb, in a framework without messages (heronpy)."""
@@ -215,7 +215,7 @@ class LiveRecord(ComponentRecord):
                 else:
                     self._fails(delivery)
         except Exception as error:  # noqa: BLE001 - never into the component
-            self.ledger.trouble(error)
+            self.ledger.note_internal_error(error)
 
     def _acks(self, delivery: Hashable, site: int) -> None:
         if delivery.__class__ is not str:
@@ -279,7 +279,7 @@ class LiveRecord(ComponentRecord):
             if is_emit and not (_has_stand_in(message) or _is_writable(message)):
                 self.misused(Misuse.PAYLOAD_OPAQUE, AccessKind.EMITTED, self.current, self.sites.here())
         except Exception as error:  # noqa: BLE001 - never into the component
-            self.ledger.trouble(error)
+            self.ledger.note_internal_error(error)
 
     def play(self, kind: VerbKind, delivery: Hashable, site: int) -> None:
         """Do the framework's ack or fail after a direct call of a handler: neither wire nor mock sees it."""

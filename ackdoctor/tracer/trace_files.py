@@ -25,7 +25,7 @@ from ackdoctor.model.trace import SCHEMA, Event, EventKind
 ROWS_PER_PART = 65_536
 PARQUET, JSON_LINES = ".parquet", ".jsonl"
 SUFFIXES = (PARQUET, JSON_LINES)
-LOCK, TERMS = "lock", "terms.json"  # files of a checkpoint of `ackdoctor watch`
+LOCK, REQUEST = "lock", "request.json"  # files of a checkpoint of `ackdoctor watch`
 
 _MAX_PID, _MAX_FIRST = (1 << 31) - 1, (1 << 62) - 1  # what the columns can hold
 _PART = re.compile(r"part-(\d+)-(\d+)(\.parquet|\.jsonl)")
@@ -119,7 +119,7 @@ def parts(folder: Path) -> Iterator[tuple[Stem, Path]]:
 
 def is_checkpoint(folder: Path) -> bool:
     """Whether `ackdoctor watch` keeps its checkpoint in this folder; False if the folder cannot be read."""
-    return all(os.path.isfile(folder / name) for name in (TERMS, LOCK))  # noqa: PTH113 - raises nothing
+    return all(os.path.isfile(folder / name) for name in (REQUEST, LOCK))  # noqa: PTH113 - raises nothing
 
 
 def _matching(folder: Path, name: re.Pattern[str]) -> Iterator[tuple[Stem, Path]]:

@@ -189,7 +189,7 @@ class Wrappers:
                         record.report_waiting()
                     self._recorder.roll()
         except Exception as error:  # noqa: BLE001 - never into the component
-            self._ledger.trouble(error)
+            self._ledger.note_internal_error(error)
 
     def receive_of_module(self, original: Function) -> Function:
         """A function of a module that returns the next input tuple to the component's `run`."""
@@ -319,7 +319,7 @@ def _begin(
                 record.handed(delivery, stream)
         return HandlerCall(entry, deliveries, () if driven else deliveries, outer)
     except Exception as error:  # noqa: BLE001 - ours, and never the author's
-        record.ledger.trouble(error)
+        record.ledger.note_internal_error(error)
         return None
 
 
@@ -334,7 +334,7 @@ def _end(record: LiveRecord, call: HandlerCall, result: object) -> None:
         record.note_handed_tuples()
         record.handler = call.outer
     except Exception as error:  # noqa: BLE001 - as above
-        record.ledger.trouble(error)
+        record.ledger.note_internal_error(error)
 
 
 def _break(record: LiveRecord, call: HandlerCall) -> None:
@@ -366,7 +366,7 @@ def _break(record: LiveRecord, call: HandlerCall) -> None:
         record.ledger.note(what)
         record.handler = call.outer
     except Exception as error:  # noqa: BLE001 - as above
-        record.ledger.trouble(error)
+        record.ledger.note_internal_error(error)
 
 
 def _do_frameworks_part(record: LiveRecord, call: HandlerCall, kind: VerbKind) -> None:

@@ -15,7 +15,7 @@ from ackdoctor.cli.analyze import Analyze
 from ackdoctor.cli.commands import milliseconds_of
 from ackdoctor.model import UsageError
 from ackdoctor.model.trace import RunTally
-from ackdoctor.spark.tables import Analysis, Books
+from ackdoctor.spark.tables import Analysis, RowCounts
 from tests.cli.running import Outcome, Shell
 from tests.spark.conftest import a_session, spark  # noqa: F401 - fixtures
 
@@ -165,31 +165,31 @@ def test_sizes_and_times_have_units():
 
 
 @pytest.mark.parametrize(
-    ("books", "code", "verdict"),
+    ("row_counts", "code", "verdict"),
     [
         (
-            Books(files=1, rows=9, used=0, foreign=9),
+            RowCounts(files=1, rows=9, used=0, foreign=9),
             2,
             "EMPTY: none of 9 rows is about acking: a worker logs",
         ),
         (
-            Books(files=1, rows=9, used=0, quarantined=9),
+            RowCounts(files=1, rows=9, used=0, quarantined=9),
             2,
             "INCOMPLETE: none of 9 rows is about acking: 9 in",
         ),
         (
-            Books(files=1, rows=9, used=8, quarantined=1),
+            RowCounts(files=1, rows=9, used=8, quarantined=1),
             0,
             "INCOMPLETE: nothing is wrong in what could be used",
         ),
-        (Books(files=1, rows=9, used=8, foreign=1), 0, "OK: 9 rows, nothing is wrong"),
-        (Books(files=1, rows=9, used=8, foreign=1, silent=8), 2, "EMPTY: none of 9 rows is about acking"),
-        (Books(files=1, rows=0, used=0), 2, "EMPTY: the trace has no rows"),
+        (RowCounts(files=1, rows=9, used=8, foreign=1), 0, "OK: 9 rows, nothing is wrong"),
+        (RowCounts(files=1, rows=9, used=8, foreign=1, silent=8), 2, "EMPTY: none of 9 rows is about acking"),
+        (RowCounts(files=1, rows=0, used=0), 2, "EMPTY: the trace has no rows"),
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks", "no rows"],
 )
-def test_a_trace_without_rows_about_acking_is_not_ok(shell, monkeypatch, books, code, verdict):
-    found = Analysis(acker="storm-2.8", books=books, tally=RunTally())
+def test_a_trace_without_rows_about_acking_is_not_ok(shell, monkeypatch, row_counts, code, verdict):
+    found = Analysis(acker="storm-2.8", row_counts=row_counts, tally=RunTally())
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--fail-on", "never", "-q", "--isolated")
     assert (outcome.code, outcome.out.startswith(verdict)) == (code, True)
@@ -204,7 +204,10 @@ def test_a_trace_without_rows_about_acking_is_not_ok(shell, monkeypatch, books, 
 )
 def test_the_places_of_tables_are_printed_once(shell, monkeypatch, form, printed):
     found = Analysis(
-        acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), written=("out/growth",)
+        acker="storm-2.8",
+        row_counts=RowCounts(files=1, rows=9, used=9),
+        tally=RunTally(),
+        written=("out/growth",),
     )
     monkeypatch.setattr(analyze, "_analysis", lambda *_: found)
     outcome = shell("analyze", TRACE, "--output-dir", "out", "--output-format", form, "--isolated")
@@ -242,10 +245,10 @@ class TestOnSpark:
     def test_an_address_gives_the_same_result(self, shell, spark):  # noqa: F811 - the fixture
         hadoop = spark.sparkContext._jsc.hadoopConfiguration()
         hadoop.set("fs.viewfs.mounttable.same.link./fixtures", (ROOT / "fixtures").as_uri())
-        terms = ("--acker-version", "1.1.0", "--output-format", "json", "--isolated", "-q")
-        here = shell("analyze", TRACE, "fixtures/logs/storm-1.1.0", *terms)
+        request = ("--acker-version", "1.1.0", "--output-format", "json", "--isolated", "-q")
+        here = shell("analyze", TRACE, "fixtures/logs/storm-1.1.0", *request)
         paths = (f"viewfs://same/{TRACE}", "viewfs://same/fixtures/logs/storm-1.1.0")
-        there = shell("analyze", *paths, *terms)
+        there = shell("analyze", *paths, *request)
         assert (here.code, here.err) == (there.code, there.err) == (1, "")
         near, far = json.loads(here.out), json.loads(there.out)
         by_name = "neither named like a part of a trace nor like a worker's log"  # at an address
@@ -387,8 +390,8 @@ class TestOnSpark:
         ]
         assert document["verdict"].startswith("BROKEN: sql: ")
         assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101"]
-        books = document["analysis"]["books"]
-        assert books == {
+        row_counts = document["analysis"]["books"]
+        assert row_counts == {
             "files": 2,
             "rows": 202,
             "used": 193,

@@ -12,7 +12,7 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import RunTally
 from ackdoctor.reporters.analysis import incomplete, verdict
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.tables import Analysis, Books
+from ackdoctor.spark.tables import Analysis, RowCounts
 
 DEATH = """\
 2026-11-25 14:{minute}:37.503 o.a.s.t.ShellBolt Thread-19 [ERROR] Halting process: ShellBolt died. Command: [python, bolt.py], ProcessInfo pid:1936, name:words exitCode:-1, errorString: 
@@ -35,7 +35,7 @@ def died(folder, *causes: str) -> Analysis:
     lines = [DEATH.format(minute=minute, what=what) for minute, what in enumerate(causes, start=10)]
     (folder / "worker.log.1.gz").write_bytes(gzip.compress(lines[0].encode()))
     (folder / "worker.log").write_text("".join(lines[1:]))
-    analysis = Analysis(acker="storm-2.8", books=Books(files=2, rows=9, used=9), tally=RunTally())
+    analysis = Analysis(acker="storm-2.8", row_counts=RowCounts(files=2, rows=9, used=9), tally=RunTally())
     add_deaths(analysis, find_inputs([str(folder)]))
     return analysis
 
@@ -70,7 +70,10 @@ def test_a_finding_that_explains_the_deaths_names_them(tmp_path):
     )
     (tmp_path / "worker.log").write_text(DEATH.format(minute=10, what=f"{TWICE}1"))
     analysis = Analysis(
-        acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), findings=(finding,)
+        acker="storm-2.8",
+        row_counts=RowCounts(files=1, rows=9, used=9),
+        tally=RunTally(),
+        findings=(finding,),
     )
     add_deaths(analysis, find_inputs([str(tmp_path)]))
     (found,) = analysis.findings
@@ -91,7 +94,7 @@ def test_logs_without_a_death_have_no_finding(tmp_path):
     (tmp_path / "worker.log").write_text(
         "2026-11-25 14:10:37.503 o.a.s.d.w.Worker main [INFO] Launching worker\n"
     )
-    analysis = Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally())
+    analysis = Analysis(acker="storm-2.8", row_counts=RowCounts(files=1, rows=9, used=9), tally=RunTally())
     add_deaths(analysis, find_inputs([str(tmp_path)]))
     assert (analysis.deaths, analysis.findings) == ((), ())
     assert verdict(Report(), analysis).startswith("OK: ")

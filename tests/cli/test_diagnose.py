@@ -293,3 +293,14 @@ def test_empty_words_do_not_name_a_folder(shell, text):
     error = "ackdoctor: diagnose: name a log, the words of an error, or - for standard input\n"
 
     assert shell("diagnose", text) == (2, "", error)
+
+
+def test_empty_logs_are_no_healthy_logs(shell, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("worker.log").touch()
+    Path("worker.log.err").touch()
+
+    for subject in ("worker.log", "."):
+        outcome = shell("diagnose", subject)
+        assert (outcome.code, outcome.err.count("worker.log")) == (2, 1)
+        assert "nothing can be said" in outcome.err

@@ -6,15 +6,15 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.cli import analyze
 from ackdoctor.model.trace import RunTally
-from ackdoctor.spark.tables import Analysis, Books
+from ackdoctor.spark.tables import Analysis, RowCounts
 
 
 @pytest.mark.parametrize(
     ("found", "codes"),
     [
-        (Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=8, quarantined=1), tally=RunTally()), (0, 1)),
-        (Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally(), left_out=1), (0, 1)),
-        (Analysis(acker="storm-2.8", books=Books(files=1, rows=9, used=9), tally=RunTally()), (0, 0)),
+        (Analysis(acker="storm-2.8", row_counts=RowCounts(files=1, rows=9, used=8, quarantined=1), tally=RunTally()), (0, 1)),
+        (Analysis(acker="storm-2.8", row_counts=RowCounts(files=1, rows=9, used=9), tally=RunTally(), left_out=1), (0, 1)),
+        (Analysis(acker="storm-2.8", row_counts=RowCounts(files=1, rows=9, used=9), tally=RunTally()), (0, 0)),
     ],
     ids=["quarantine", "left out", "all used"],
 )  # fmt: skip

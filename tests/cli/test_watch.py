@@ -70,8 +70,8 @@ def test_a_checkpoint_refuses_other_options(shell, tmp_path):
     pytest.importorskip("pyspark")
     place = tmp_path / "trace.watch"
     (place / "spark").mkdir(parents=True)
-    terms = {"DIR": str(tmp_path / "trace"), "--acker-version": "storm-1.1.0", "--message-timeout": "10"}
-    (place / "terms.json").write_text(json.dumps(terms), encoding="utf-8")
+    request = {"DIR": str(tmp_path / "trace"), "--acker-version": "storm-1.1.0", "--message-timeout": "10"}
+    (place / "request.json").write_text(json.dumps(request), encoding="utf-8")
     outcome = shell("watch", "trace", "--acker-version", "1.1.0")
     assert outcome == Outcome(
         2,
@@ -83,16 +83,16 @@ def test_a_checkpoint_refuses_other_options(shell, tmp_path):
 
 def test_no_options_are_stored_if_spark_does_not_start(tmp_path):
     pytest.importorskip("pyspark")
-    from ackdoctor.spark.watch import same_terms
+    from ackdoctor.spark.watch import check_checkpoint
 
     for version in ("storm-1.1.0", "storm-2.8"):
-        same_terms(tmp_path, {"--acker-version": version})
-    assert json.loads((tmp_path / "terms.json").read_text(encoding="utf-8")) == {
+        check_checkpoint(tmp_path, {"--acker-version": version})
+    assert json.loads((tmp_path / "request.json").read_text(encoding="utf-8")) == {
         "--acker-version": "storm-2.8"
     }
     (tmp_path / "spark").mkdir()
     with pytest.raises(UsageError, match=r"was begun with --acker-version storm-2\.8"):
-        same_terms(tmp_path, {"--acker-version": "storm-1.1.0"})
+        check_checkpoint(tmp_path, {"--acker-version": "storm-1.1.0"})
 
 
 def test_findings_with_one_cause_are_one_line():

@@ -147,3 +147,37 @@ def test_each_row_has_a_next_step_and_a_source():
     kinds = {"worker", "nimbus", "supervisor", "drpc", "ui", "client", "dump"}
     assert [row.name for row in rows if not row.logs <= kinds] == []
     assert [row.name for row in rows if row.counted == bool(row.words)] == []
+
+
+OF_APP = "2026-03-02 10:00:01.301 c.a.StoreBolt Thread-24-store-executor[6, 6] [{0}] indexed: {1}"
+SYMPTOMS = ["Acked a non-existent or already acked/failed id: 1", "java.lang.OutOfMemoryError: Java heap space", "subprocess heartbeat timeout"]  # fmt: skip
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        OF_APP.format("INFO", "{0}"),
+        OF_APP.format("DEBUG", '"{0}"'),
+        "1219 [Thread-9-store] INFO  com.acme.StoreBolt - indexed {0}",
+        "2026-03-02 10:00:01 o.a.s.t.ShellBolt Thread-9 [INFO] ShellLog pid:7, name:store indexed {0}",
+        "2026-03-02 10:00:01,301 INFO com.acme.StoreBolt: comment {0}",
+    ],
+)
+def test_the_words_of_an_application_s_message_are_data(line, symptom):
+    assert not diagnose([line.format(symptom)]).signs
+
+
+@pytest.mark.parametrize("symptom", SYMPTOMS)
+@pytest.mark.parametrize(
+    "line",
+    [
+        OF_APP.format("ERROR", "{0}"),
+        "2026-03-02 10:00:01 STDERR Thread-9 [INFO] {0}",
+        "2026-03-02 10:00:01 o.a.s.t.ShellBolt Thread-9 [INFO] {0}",
+        "[INFO] java.lang.RuntimeException: {0}",
+        "{0}",
+    ],
+)
+def test_a_symptom_in_an_error_or_of_storm_itself_is_found(line, symptom):
+    assert len(diagnose([line.format(symptom)]).signs) == 1

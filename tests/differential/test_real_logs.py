@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.events import books
+from ackdoctor.spark.events import row_counts
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.logs import events, lines, quarantine, read_logs
@@ -44,7 +44,7 @@ def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layo
     lives = replay(messages(rows), acker_version(number)).entries.collect()
     text = text_of(str(path) for path in sorted(folder.glob(layout)))
     assert replayed(lives) == answers(text)
-    assert books(surveyed).balanced
+    assert row_counts(surveyed).balanced
     assert quarantine(read, surveyed).count() == 0
 
     answered = rows.where("kind in (20, 21, 23)").orderBy("worker", "seq").collect()

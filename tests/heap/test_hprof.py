@@ -238,7 +238,7 @@ def test_an_acker_that_was_never_prepared_is_empty(stored):
     heap.body = []
     heap.add(64, "org.apache.storm.daemon.Acker", collector=0, pending=0)
     [acker] = read_dump(stored(heap.hprof())).ackers
-    assert acker.trouble == "it has not been prepared: it has no map"
+    assert acker.problem == "it has not been prepared: it has no map"
 
 
 def test_objects_in_any_order_are_found(stored):

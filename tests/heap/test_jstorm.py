@@ -72,7 +72,7 @@ def jstorm_heap():
 def test_every_kind_of_entry_of_jstorm_is_distinguished(tmp_path):
     dump = read(jstorm_heap(), tmp_path)
     [acker] = dump.ackers
-    assert (acker.path, acker.trouble, dump.storm) == ("Acker.pending.buckets", "", True)
+    assert (acker.path, acker.problem, dump.storm) == ("Acker.pending.buckets", "", True)
     assert [
         {kind: many for kind, many in bucket.kinds.items() if many} for bucket in acker.tally.buckets
     ] == [

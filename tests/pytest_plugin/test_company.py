@@ -366,6 +366,6 @@ def test_an_internal_error_is_reported_and_does_not_end_the_session(pytester):
     )
     result = pytester.runpytest_inprocess("--ackdoctor")
     result.assert_outcomes(passed=2)
-    trouble = "ackdoctor failed with an internal error: KeyError: 'what is this?'"
-    assert section(result)[1].endswith(trouble)
-    assert section(result)[-1] == f"{trouble} · some events were not traced"
+    internal_error = "ackdoctor failed with an internal error: KeyError: 'what is this?'"
+    assert section(result)[1].endswith(internal_error)
+    assert section(result)[-1] == f"{internal_error} · some events were not traced"

@@ -15,12 +15,11 @@ from ackdoctor.model.finding import Confidence, Finding, Report, Severity, TreeW
 from ackdoctor.model.source import Site, Span
 from ackdoctor.model.trace import Culprit, GrowthPoint, PendingEntry, Residue, RunTally, TupleTree, Verdict
 from ackdoctor.reporters import Context, Sources
-from ackdoctor.reporters.analysis import about, books, forecast, screen, verdict
+from ackdoctor.reporters.analysis import about, forecast, rows_line, screen, verdict
 from ackdoctor.reporters.analysis_html import page
 from ackdoctor.spark.tables import (
     AckerLoad,
     Analysis,
-    Books,
     Comb,
     Completions,
     Deaths,
@@ -31,6 +30,7 @@ from ackdoctor.spark.tables import (
     LifeRow,
     Quarantined,
     Replays,
+    RowCounts,
     TreeCount,
 )
 from tests.sampled import sampled
@@ -59,7 +59,7 @@ FINDING = Finding(
 )
 ANALYSIS = Analysis(
     acker="storm-1.1.0",
-    books=Books(files=2, rows=1000, used=980, continued=15, quarantined=5),
+    row_counts=RowCounts(files=2, rows=1000, used=980, continued=15, quarantined=5),
     tally=RunTally(
         growth=tuple(
             GrowthPoint(time_ms=n * 1000, pending=n * 3, orphans=n * 2, started=9) for n in range(1, 31)
@@ -116,7 +116,7 @@ ANALYSIS = Analysis(
                 ),
                 LifeRow(
                     time_ms=1,
-                    what="spout hears ack",
+                    what="spout gets ack",
                     component="__acker",
                     task=1,
                     delivery="",
@@ -178,7 +178,7 @@ def test_a_repeated_ack_is_marked(text):
         ("k-init", "12.50%"),
         ("k-ack", "37.50%"),
         ("k-ack k-again", "87.50%"),
-        ("k-heard", "62.50%"),
+        ("k-acked", "62.50%"),
     ]
 
 
@@ -199,38 +199,38 @@ def test_page_and_screen_explain_dropped_entries_alike():
 
 
 def test_an_empty_page_is_valid():
-    nothing = Analysis(acker="storm-2.8", books=Books(files=1, rows=0, used=0), tally=RunTally())
+    nothing = Analysis(acker="storm-2.8", row_counts=RowCounts(files=1, rows=0, used=0), tally=RunTally())
     assert "<strong>EMPTY</strong><p>the trace has no rows</p>" in html(Report(), nothing)
 
 
 def test_counts_that_do_not_add_up_are_reported():
-    assert books(ANALYSIS) == "1,000 rows of 2 files: 980 used, 15 continuations, 5 quarantined"
-    lost = replace(ANALYSIS, books=Books(files=1, rows=10, used=9))
-    assert books(lost) == "10 rows of 1 file: 9 used, 0 quarantined; THE COUNTS DO NOT ADD UP"
+    assert rows_line(ANALYSIS) == "1,000 rows of 2 files: 980 used, 15 continuations, 5 quarantined"
+    lost = replace(ANALYSIS, row_counts=RowCounts(files=1, rows=10, used=9))
+    assert rows_line(lost) == "10 rows of 1 file: 9 used, 0 quarantined; THE COUNTS DO NOT ADD UP"
 
 
 @pytest.mark.parametrize(
     ("kept", "line"),
     [
         (
-            Books(files=1, rows=79, used=0, continued=44, foreign=35),
+            RowCounts(files=1, rows=79, used=0, continued=44, foreign=35),
             "EMPTY: none of 79 rows is about acking: a worker logs tuples only with topology.debug=true",
         ),
         (
-            Books(files=1, rows=9, used=0, foreign=7, quarantined=2),
+            RowCounts(files=1, rows=9, used=0, foreign=7, quarantined=2),
             "INCOMPLETE: none of 9 rows is about acking: 2 in quarantine",
         ),
         (
-            Books(files=1, rows=9, used=8, quarantined=1),
+            RowCounts(files=1, rows=9, used=8, quarantined=1),
             "INCOMPLETE: nothing is wrong in what could be used (120 roots)",
         ),
-        (Books(files=1, rows=9, used=8, foreign=1), "OK: 120 roots, nothing is wrong"),
-        (Books(files=1, rows=9, used=8, foreign=1, silent=8), "EMPTY: none of 9 rows is about acking"),
+        (RowCounts(files=1, rows=9, used=8, foreign=1), "OK: 120 roots, nothing is wrong"),
+        (RowCounts(files=1, rows=9, used=8, foreign=1, silent=8), "EMPTY: none of 9 rows is about acking"),
     ],
     ids=["no debug", "quarantine", "partly", "used", "ticks"],
 )
 def test_unused_rows_are_not_ok(kept, line):
-    quiet = replace(ANALYSIS, findings=(), books=kept, quarantine=())
+    quiet = replace(ANALYSIS, findings=(), row_counts=kept, quarantine=())
     assert verdict(Report(), quiet) == line
     word, _, rest = line.partition(": ")
     plain = re.sub(r"</?button[^>]*>", "", html(Report(), quiet))

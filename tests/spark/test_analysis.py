@@ -14,30 +14,32 @@ from ackdoctor.model.trace import RELIABLE, Event, EventKind
 from ackdoctor.spark.analysis import analyze, frames
 from ackdoctor.spark.events import quarantined
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.judge import Terms, examine
+from ackdoctor.spark.judge import Request, examine
 from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.roots import growth, holders, replays
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
-from ackdoctor.spark.tables import Analysis, Books, Holder, Latency, Replays, TreeCount
+from ackdoctor.spark.tables import Analysis, Holder, Latency, Replays, RowCounts, TreeCount
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_reader import read
 from tests.spark.event_tables import STATEMENTS, events
 
-TERMS = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent))
+REQUEST = Request(
+    version=acker_version("1.1.0"), nowhere="trace", folder=str(STATEMENTS.parent.parent.parent)
+)
 
 
 @pytest.fixture(scope="module")
 def analysis(spark, tmp_path_factory) -> Analysis:
     place = str(tmp_path_factory.mktemp("tables"))
-    return analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS, output_dir=place)
+    return analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, request=REQUEST, output_dir=place)
 
 
 @pytest.fixture(scope="module")
 def report():
     rows = list(read([STATEMENTS / "v1"]).events())
     nowhere = Site("trace", NOWHERE)
-    places = Places(folder=TERMS.folder, nowhere="trace")
+    places = Places(folder=REQUEST.folder, nowhere="trace")
     return judge_trace(lambda: iter(rows), profile("1.1.0"), patience_s=30, places=places, nowhere=nowhere)
 
 
@@ -79,7 +81,7 @@ def test_the_roots_are_those_of_the_model(analysis, report):
 
 
 def test_the_tables(analysis):
-    assert analysis.books == Books(files=1, rows=191, used=191, silent=2)
+    assert analysis.row_counts == RowCounts(files=1, rows=191, used=191, silent=2)
     assert [
         (row.component, row.delivered, row.never, row.once, row.more) for row in analysis.completions
     ] == [
@@ -116,7 +118,7 @@ def test_full_tables_come_as_parquet(spark, analysis):
 def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.deliveries._MOST_SHAPES", 1)
     monkeypatch.setattr("ackdoctor.spark.verdicts._MOST_TREES", 1)
-    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, request=REQUEST)
     bad = sum(kind.roots for kind in few.trees if kind.verdict != "complete" or kind.left)
     assert few.notes == (
         "3 more deliveries (3 of audit) have other shapes than the 1 that are judged, and may be wrong: --output-dir writes each (deliveries)",
@@ -129,7 +131,7 @@ def test_roots_beyond_the_samples_are_counted(spark, monkeypatch):
 @pytest.mark.minutes
 def test_a_root_with_an_explained_end_is_omitted(spark, monkeypatch, analysis):
     monkeypatch.setattr("ackdoctor.spark.causes._MOST_EXPLAINED", 1)
-    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, terms=TERMS)
+    few = analyze(find_inputs([str(STATEMENTS / "v1")]), session=spark, request=REQUEST)
     assert [finding.code for finding in few.findings] == [finding.code for finding in analysis.findings]
     assert few.trees == analysis.trees
     assert few.notes == (
@@ -158,17 +160,19 @@ def test_a_damaged_part_is_named_and_the_others_are_judged(spark, tmp_path, anal
     data = part.read_bytes()
     (tmp_path / "run=b").mkdir()
     (tmp_path / "run=b" / "part.parquet").write_bytes(data[:100] + b"\xff" * 60 + data[160:])
-    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, folder=str(tmp_path)))
+    found = analyze(
+        find_inputs([str(tmp_path)]), session=spark, request=replace(REQUEST, folder=str(tmp_path))
+    )
     assert [each.path for each in found.unreadable] == ["run=b/part.parquet"]
     assert "Spark" in found.unreadable[0].reason
-    assert (found.roots, found.books) == (analysis.roots, analysis.books)
+    assert (found.roots, found.row_counts) == (analysis.roots, analysis.row_counts)
 
 
 @pytest.mark.minutes
 def test_a_trace_of_components_alone_has_no_roots(spark):
     rows = [row for row in read([STATEMENTS / "v1"]).events() if row.kind < 6 or row.kind == EventKind.NAMED]
-    with frames(events(spark, rows), TERMS) as tables:
-        analysis = examine(spark, tables, TERMS)
+    with frames(events(spark, rows), REQUEST) as tables:
+        analysis = examine(spark, tables, REQUEST)
     assert [finding.code for finding in analysis.findings] == ["ACK104", "ACK101"]
     assert (analysis.roots, analysis.ackers, analysis.tally.pending) == (0, (), 3)
     assert analysis.tally.growth[-1].pending == 3
@@ -186,8 +190,8 @@ def test_open_deliveries_without_an_acker_are_those_of_the_trace_report(spark):
             rows.append(done)
     rows.append(Event(EventKind.COMPLETED, 41 * second, 99, "jobs", 3, "", "m-1"))
     here = judge_trace(lambda: iter(rows), profile("1.1.0")).tally
-    with frames(events(spark, rows), TERMS) as tables:
-        there = examine(spark, tables, TERMS).tally
+    with frames(events(spark, rows), REQUEST) as tables:
+        there = examine(spark, tables, REQUEST).tally
     assert (there.pending, there.high_water) == (here.pending, here.high_water) == (10, 11)
     assert [one.high_water for one in there.components if one.component == "words"] == [11]
     assert there.growth[-1].pending == here.growth[-1].pending == 10
@@ -215,9 +219,9 @@ def acked_twice(component: str, roots: range) -> list[Event]:
 def test_a_rare_culprit_is_reported_beside_a_frequent_one(most, omitted, spark, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.verdicts._MOST_TREES", most)
     rows = acked_twice("often", range(1, 26)) + acked_twice("seldom", range(26, 31))
-    terms = replace(TERMS, patience_s=0)
-    with frames(events(spark, rows), terms) as tables:
-        few = examine(spark, tables, terms)
+    request = replace(REQUEST, patience_s=0)
+    with frames(events(spark, rows), request) as tables:
+        few = examine(spark, tables, request)
     counts = {
         finding.component: finding.evidence.seen for finding in few.findings if finding.code == "ACK601"
     }
@@ -236,9 +240,9 @@ def test_a_tuple_that_two_lines_ack_is_one_finding(spark):
     acks = [row for row in rows if row.component == "split"]
     rows += [row._replace(kind=EventKind.RECEIVED, seq=-row.seq, value=0, site="") for row in acks[::2]]
     rows += [row._replace(kind=EventKind.ACKED, seq=100 + row.seq, value=0) for row in acks]
-    terms = replace(TERMS, patience_s=0)
-    with frames(events(spark, rows), terms) as tables:
-        found = examine(spark, tables, terms)
+    request = replace(REQUEST, patience_s=0)
+    with frames(events(spark, rows), request) as tables:
+        found = examine(spark, tables, request)
         culprit_sites = {tuple(one["sites"]) for row in tables.verdicts.collect() for one in row["culprits"]}
     assert culprit_sites == {sites}
     findings = [(one.code, one.site.span.line, one.evidence.seen) for one in found.findings]
@@ -271,7 +275,7 @@ def test_an_acker_that_never_rotates_is_noted(spark, tmp_path, said, name, notes
         f"{begin} main [INFO] {said}\n{begin} Thread-1-__acker-executor[2 2] [INFO] {acked}\n"
     )
     found = analyze(
-        find_inputs([str(tmp_path)]), session=spark, terms=replace(TERMS, version=acker_version(name))
+        find_inputs([str(tmp_path)]), session=spark, request=replace(REQUEST, version=acker_version(name))
     )
     assert found.notes[2:] == tuple(filter(None, [notes]))
     assert found.notes[0] == "no line is of b[5]: give the logs of all workers"
@@ -318,7 +322,7 @@ def test_a_log_ends_with_its_last_line_of_any_kind(spark, tmp_path):
         (folder / ("worker.log.gz" if zipped else "worker.log")).write_bytes(
             gzip.compress(data) if zipped else data
         )
-    found = analyze(find_inputs([str(tmp_path)]), session=spark, terms=TERMS)
+    found = analyze(find_inputs([str(tmp_path)]), session=spark, request=REQUEST)
     findings = sorted((finding.component, finding.code) for finding in found.findings)
     assert findings == [("goes", "ACK101"), ("zipped", "ACK101")]
     assert {one.component: one.never for one in found.completions} == dict.fromkeys(ENDS, 1)
@@ -329,9 +333,9 @@ def test_an_expired_entry_is_not_pending(spark):
     tick = Event(EventKind.ROTATED, 0, run="a", pid=1)
     early, late_ = acked_twice("often", range(1, 4)), acked_twice("often", range(10, 12))
     rows = [*early, *(tick._replace(time_ns=5 + at, seq=20 + at) for at in range(3)), *late_]
-    terms = replace(TERMS, version=acker_version("2.8.8"), patience_s=0)
-    with frames(events(spark, rows), terms) as tables:
-        found = examine(spark, tables, terms)
+    request = replace(REQUEST, version=acker_version("2.8.8"), patience_s=0)
+    with frames(events(spark, rows), request) as tables:
+        found = examine(spark, tables, request)
     assert (found.roots, found.tally.pending) == (5, 2)
     assert sum(kind.left for kind in found.trees) == 2
 
@@ -374,9 +378,9 @@ def test_a_root_of_one_run_is_none_of_another(spark):
             [(EventKind.INIT, "spout", ""), (EventKind.LINKED, held, "d")]
         )
     ]
-    terms = replace(TERMS, patience_s=0)
-    with frames(events(spark, rows), terms) as tables:
-        found = examine(spark, tables, terms)
+    request = replace(REQUEST, patience_s=0)
+    with frames(events(spark, rows), request) as tables:
+        found = examine(spark, tables, request)
     assert {tree.run: [one.component for one in tree.culprits] for tree in found.tally.trees} == {
         "a": ["sql"],
         "b": ["mail"],
@@ -391,9 +395,9 @@ def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, components):
     row = Event(EventKind.INIT, 0, component="spout", root=1, value=5, run="a", pid=1)
     handed = row._replace(kind=EventKind.RECEIVED, seq=1, component="sql", delivery="d", root=0, value=0)
     linked = handed._replace(kind=EventKind.LINKED, seq=2, root=1, value=5)
-    terms = replace(TERMS, patience_s=patience_s)
-    with frames(events(spark, [row, handed, linked]), terms) as tables:
-        found = examine(spark, tables, terms)
+    request = replace(REQUEST, patience_s=patience_s)
+    with frames(events(spark, [row, handed, linked]), request) as tables:
+        found = examine(spark, tables, request)
     assert [holder.component for holder in found.holders] == components
 
 

@@ -29,7 +29,7 @@ from ackdoctor.spark.deliveries import (
     without_unobserved,
     without_waiting,
 )
-from ackdoctor.spark.judge import Terms, examine
+from ackdoctor.spark.judge import Request, examine
 from tests.spark.event_tables import events
 
 RECEIVED, EMITTED, ACKED, FAILED, NAMED = (
@@ -257,9 +257,9 @@ def test_a_component_behind_a_mock_has_no_missing_acks(spark, steps, codes):
 @pytest.mark.minutes
 def test_a_component_behind_a_mock_is_not_observed(spark):
     hidden = BOLT._replace(seq=99, time_ns=10**9, note=f"{BOLT.note} unobserved: ack is replaced")
-    terms = Terms()
-    with frames(events(spark, [*trace_rows(*NEVER), hidden]), terms) as tables:
-        found = examine(spark, tables, terms)
+    request = Request()
+    with frames(events(spark, [*trace_rows(*NEVER), hidden]), request) as tables:
+        found = examine(spark, tables, request)
     assert (found.findings, found.unjudged) == ((), ("count",))
     assert found.notes == ("not observed: count: ack is replaced",)
 

@@ -15,7 +15,7 @@ from ackdoctor.reporters.trace import About
 from ackdoctor.reporters.trace import verdict as verdict_of_run
 from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.judge import Terms
+from ackdoctor.spark.judge import Request
 from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.tracer.replay import judge_trace
@@ -28,9 +28,9 @@ TASKS = {"events": 3, "parse": 4, "batch": 2}
 T = 10  # the message timeout, in seconds
 
 
-def analysis_of(spark, folder, log: WorkerLog, **terms) -> Analysis:
+def analysis_of(spark, folder, log: WorkerLog, **request) -> Analysis:
     (folder / "worker.log").write_text(log.text())
-    return analyze(find_inputs([str(folder)]), session=spark, terms=Terms(folder=str(folder), **terms))
+    return analyze(find_inputs([str(folder)]), session=spark, request=Request(folder=str(folder), **request))
 
 
 def verdict_of(analysis: Analysis) -> str:
@@ -218,13 +218,13 @@ def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, time
     part.parent.mkdir(parents=True)
     rows = slow_trace(flush_s=flush_s, ticks=True)
     write_lines([row for row in rows if linked or row.kind is not EventKind.LINKED], part)
-    terms = Terms(
+    request = Request(
         version=acker_version("storm-2.8.8"),
         folder=str(tmp_path),
         nowhere="trace",
         message_timeout_s=timeout_s,
     )
-    mine = analyze(find_inputs([str(tmp_path / "v1")]), session=spark, terms=terms)
+    mine = analyze(find_inputs([str(tmp_path / "v1")]), session=spark, request=request)
     theirs = judge_trace(
         lambda: read([tmp_path / "v1"]).events(),
         profile("storm-2.8.8"),

@@ -14,7 +14,7 @@ from ackdoctor.model import UsageError
 from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.file_kinds import stamp_ns
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.judge import Terms
+from ackdoctor.spark.judge import Request
 from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 from tests.spark.workers import Topology, lines_of
 
@@ -153,7 +153,7 @@ def test_thousands_of_damaged_logs_are_read_or_refused_with_a_reason(tmp_path):
 def test_spark_counts_every_line_of_damaged_logs(spark, tmp_path):
     for path in files(tmp_path, range(10_000, 10_020)):
         try:
-            analysis = analyze(find_inputs([path.parent]), session=spark, terms=Terms())
+            analysis = analyze(find_inputs([path.parent]), session=spark, request=Request())
         except UsageError:
             continue
-        assert analysis.books.balanced
+        assert analysis.row_counts.balanced

@@ -252,7 +252,7 @@ def test_the_checkpoint_of_a_watch_is_no_input(tmp_path):
     (noted / "spark").mkdir(parents=True)
     (tmp_path / "worker.log").write_text(LOG)
     (noted / "lock").touch()
-    for name in ("terms.json", "reports.jsonl", "spark/metadata"):
+    for name in ("request.json", "reports.jsonl", "spark/metadata"):
         (noted / name).write_text('{"id": 1}\n')
     inputs = find_inputs([tmp_path])
     assert inputs.files[FileKind.LOG] == [str(tmp_path / "worker.log")]

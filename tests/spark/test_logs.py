@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.trace import EventKind
 from ackdoctor.spark import log_lines
-from ackdoctor.spark.events import books, quarantined
+from ackdoctor.spark.events import quarantined, row_counts
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.logs import (
@@ -26,7 +26,7 @@ from ackdoctor.spark.logs import (
     read_logs,
 )
 from ackdoctor.spark.session import Cache
-from ackdoctor.spark.tables import Books
+from ackdoctor.spark.tables import RowCounts
 from tests.spark.configured import COMPILED, configured
 from tests.tracer.test_log_prefixes import COLLECTORS, LAYOUTS, laid_out
 
@@ -141,7 +141,7 @@ def test_every_line_is_counted(read):
     first, copy = sorted(surveyed.logs, key=lambda log: log.copy_of)
     assert copy.copy_of == first.file
     assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
-    assert books(surveyed) == Books(
+    assert row_counts(surveyed) == RowCounts(
         files=1,
         rows=len(ACKER) + len(TUPLES) + len(WRONG) + len(FOREIGN) + len(CONTINUED),
         used=len(ACKER) + len(TUPLES),
@@ -149,7 +149,7 @@ def test_every_line_is_counted(read):
         foreign=len(FOREIGN),
         continued=len(CONTINUED),
     )
-    assert books(surveyed).balanced
+    assert row_counts(surveyed).balanced
     bad = quarantine(table, surveyed).where(F.col("file") == first.file)
     assert [(row["text"], row["reason"]) for row in bad.orderBy("place").collect()] == list(WRONG.items())
     assert sum(each.rows for each in quarantined([bad])) == len(WRONG)
@@ -164,8 +164,8 @@ def test_a_collector_s_prefix_changes_nothing(spark, tmp_path):
     assert len(copies) == len(COLLECTORS)
     assert {copy.copy_of for copy in copies} == {first.file}
     assert (first.used, first.quarantined) == (len(ACKER) + len(TUPLES), len(WRONG))
-    assert (books(surveyed).foreign, books(surveyed).continued) == (len(FOREIGN), len(CONTINUED))
-    assert books(surveyed).balanced
+    assert (row_counts(surveyed).foreign, row_counts(surveyed).continued) == (len(FOREIGN), len(CONTINUED))
+    assert row_counts(surveyed).balanced
     seen = table.where(f"is = {log_lines.QUARANTINED}").groupBy("text").count().collect()
     assert {row["text"]: row["count"] for row in seen} == dict.fromkeys(WRONG, 1 + len(copies))
 
@@ -179,7 +179,7 @@ def test_a_custom_layout_changes_nothing(spark, tmp_path):
     first, *copies = surveyed.logs
     assert {copy.copy_of for copy in copies} == {first.file}
     assert [log.used for log in surveyed.logs] == [len(ACKER) + len(TUPLES)] * (1 + len(LAYOUTS))
-    assert (books(surveyed).foreign, books(surveyed).quarantined) == (len(FOREIGN), 0)
+    assert (row_counts(surveyed).foreign, row_counts(surveyed).quarantined) == (len(FOREIGN), 0)
 
 
 def test_storm_0_9_logs_each_message_to_an_acker(spark, tmp_path):
@@ -226,7 +226,7 @@ def test_a_log_without_tuples_is_counted(spark, tmp_path, text):
     with configured(spark, ADAPTIVE):  # Spark then drops an empty table and its counters from the plan
         table, surveyed = read_logs(lines(spark, [str(tmp_path)]), Cache())
         assert events(table, surveyed).count() == 0
-    found = books(surveyed)
+    found = row_counts(surveyed)
     assert (found.rows, found.foreign, found.continued) == (len(text), len(text[:3]), len(text[3:]))
 
 
@@ -334,8 +334,8 @@ def survey_of(spark, folder, **files):
     for name, text in files.items():
         (folder / f"{name}.log").write_text("".join(f"{line}\n" for line in text))
     table, survey = surveyed_of(spark, find_inputs([folder]))
-    assert books(survey).balanced
-    assert events(table, survey).count() == books(survey).used
+    assert row_counts(survey).balanced
+    assert events(table, survey).count() == row_counts(survey).used
 
     def names(pairs):
         return [tuple(str(each).rpartition("/")[2] for each in pair) for pair in pairs]

@@ -10,7 +10,7 @@ from ackdoctor.model.finding import Report
 from ackdoctor.reporters.analysis import incomplete, verdict
 from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.judge import Terms
+from ackdoctor.spark.judge import Request
 from tests.spark.workers import Topology
 
 ALL = ("spout", "split", "store", "audit", "__acker")
@@ -32,7 +32,7 @@ def judged(spark, tmp_path):
         for log in tmp_path.iterdir():
             with log.open("a") as opened:
                 opened.write(AFTER)
-        return analyze(find_inputs([tmp_path]), session=spark, terms=Terms())
+        return analyze(find_inputs([tmp_path]), session=spark, request=Request())
 
     return judge
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("pyspark")
 
-from ackdoctor.spark.events import books
+from ackdoctor.spark.events import row_counts
 from ackdoctor.spark.logs import Survey, events, lines, quarantine, read_logs
 from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.session import Cache
@@ -90,7 +90,7 @@ def test_completions_are_in_the_events(log):
 
 def test_every_line_of_every_file_is_counted(whole):
     _, surveyed, _ = whole
-    found = books(surveyed)
+    found = row_counts(surveyed)
     assert found.rows == sum(text_of(files(number)).count("\n") for number in VERSIONS)
     assert found.balanced
     assert found.continued > 0

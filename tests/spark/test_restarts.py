@@ -9,10 +9,10 @@ pytest.importorskip("pyspark")
 
 from ackdoctor.spark.analysis import analyze
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.judge import Terms
+from ackdoctor.spark.judge import Request
 from ackdoctor.spark.replay import acker_version
 
-TERMS = Terms(version=acker_version("2.8.8"), nowhere="log")
+REQUEST = Request(version=acker_version("2.8.8"), nowhere="log")
 TUPLE = "source: s:4, stream: default, id: {{{0}={0}7}}, [w]"
 TO_ACKER = "Processing received TUPLE: source: {}, stream: {}, id: {{}}, [{}] for TASK: 1 "
 ACKER, BOLT, SPOUT = (
@@ -72,7 +72,7 @@ def analyze_logs(spark, folder, **logs: list[str]):
     for name, lines in logs.items():
         (folder / name).mkdir()
         (folder / name / "worker.log").write_text("".join(lines))
-    return analyze(find_inputs([str(folder)]), session=spark, terms=replace(TERMS, folder=str(folder)))
+    return analyze(find_inputs([str(folder)]), session=spark, request=replace(REQUEST, folder=str(folder)))
 
 
 @pytest.mark.parametrize(

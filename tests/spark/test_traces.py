@@ -61,17 +61,17 @@ def columnar(spark, place: Path, rows: str = INIT.format(1)) -> Path:
     return place
 
 
-def books(spark, inputs):
+def row_counts(spark, inputs):
     with opened(spark, inputs) as source:
-        return source.books()
+        return source.row_counts()
 
 
 def test_parquet_is_read_as_such_under_any_name(spark, tmp_path):
     inputs = find_inputs([columnar(spark, tmp_path / name) for name in ("000000_0", "part-1-0.parquet")])
-    counts = books(spark, inputs)
+    counts = row_counts(spark, inputs)
     assert (counts.files, counts.rows, counts.used, counts.quarantined) == (1, 1, 1, 0)  # the other is a copy
     inputs.files[FileKind.PARQUET].append(str(columnar(spark, tmp_path / "trace.pq")))
-    counts = books(spark, inputs)
+    counts = row_counts(spark, inputs)
     assert (counts.files, counts.rows, counts.used, counts.quarantined) == (2, 2, 2, 0)
 
 
@@ -113,5 +113,5 @@ def test_a_file_name_is_no_pattern(spark, tmp_path):
     assert sorted(row["root"] for row in roots) == list(range(len(names)))
     times = traces(spark, FileKind.PARQUET, table).select("time_ns").collect()
     assert sorted(row["time_ns"] for row in times) == [1, 2]
-    counts = books(spark, inputs)
+    counts = row_counts(spark, inputs)
     assert (counts.rows, counts.quarantined) == (len(roots) + 3, 0)

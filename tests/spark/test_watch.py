@@ -25,12 +25,12 @@ from ackdoctor.model.acker import AckAck, AckInit, Tick
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.spark import certain
 from ackdoctor.spark.analysis import analyze
-from ackdoctor.spark.certain import LiveTerms
+from ackdoctor.spark.certain import WatchRequest
 from ackdoctor.spark.deliveries import deliveries
 from ackdoctor.spark.events import traces
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.spark.judge import Terms
+from ackdoctor.spark.judge import Request
 from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.schema import CARRIED, DONE, EVENTS
 from ackdoctor.spark.watch import Journal, Watch
@@ -58,11 +58,11 @@ def write(rows: Sequence[Event], folder: Path, mtime: int | None = None) -> Path
 class Watched:
     """A folder with a watch that reads the present parts and ends."""
 
-    def __init__(self, spark: Any, place: Path, terms: LiveTerms, *, parts_at_once: int = 64) -> None:
+    def __init__(self, spark: Any, place: Path, request: WatchRequest, *, parts_at_once: int = 64) -> None:
         self.folder, self.checkpoint = place / "trace", place / "checkpoint"
         self.folder.mkdir()
         self.checkpoint.mkdir()
-        self._spark, self._terms, self._files = spark, terms, parts_at_once
+        self._spark, self._request, self._files = spark, request, parts_at_once
         self.watch: Watch | None = None
 
     def __call__(self, *rows: Event) -> list[Mapping[str, Any]]:
@@ -73,7 +73,7 @@ class Watched:
             session=self._spark,
             folder=self.folder,
             checkpoint=self.checkpoint,
-            terms=self._terms,
+            request=self._request,
             journal=Journal.opened(self.checkpoint),
             show=lines.extend,
             parts_at_once=self._files,
@@ -84,7 +84,7 @@ class Watched:
 
 @pytest.fixture
 def watched(spark, tmp_path):
-    return lambda terms=None, **more: Watched(spark, tmp_path, terms or LiveTerms(), **more)
+    return lambda request=None, **more: Watched(spark, tmp_path, request or WatchRequest(), **more)
 
 
 # ---- what `analyze` makes of the whole ----
@@ -183,10 +183,10 @@ def key(line: Mapping[str, Any]) -> tuple[Any, ...]:
     ("name", "timeout_s"), [("2.8.8", None), pytest.param("1.2.4", 10, marks=pytest.mark.minutes)]
 )
 def test_batches_prove_what_the_whole_trace_shows(spark, watched, name, timeout_s):
-    terms = LiveTerms(
+    request = WatchRequest(
         version=acker_version(name), message_timeout_s=timeout_s, remember_s=FOREVER, patience_s=FOREVER
     )
-    watch = watched(terms, parts_at_once=12)
+    watch = watched(request, parts_at_once=12)
     rows = [row for seed in range(8) for row in traced(seed, name, ticks=timeout_s is None)]
     dice = random.Random(name)
     for seed in range(8):
@@ -218,11 +218,11 @@ def test_batches_prove_what_the_whole_trace_shows(spark, watched, name, timeout_
 
 @pytest.mark.minutes
 def test_the_lines_of_a_run_are_the_findings_of_analyze(spark, watched):
-    watch = watched(LiveTerms(version=acker_version("1.1.0")), parts_at_once=1)
+    watch = watched(WatchRequest(version=acker_version("1.1.0")), parts_at_once=1)
     parts_of_statements(watch.folder, 100)
     lines = watch()
-    terms = Terms(version=acker_version("1.1.0"), nowhere="trace", folder=str(ROOT))
-    analysis = analyze(find_inputs([str(STATEMENTS)]), session=spark, terms=terms)
+    request = Request(version=acker_version("1.1.0"), nowhere="trace", folder=str(ROOT))
+    analysis = analyze(find_inputs([str(STATEMENTS)]), session=spark, request=request)
     seen = {finding.code: finding.evidence.seen for finding in analysis.findings if finding.code != "ACK603"}
     counts = Counter(line["what"] for line in lines)
     assert seen == {"ACK104": counts["acked-twice"], "ACK101": counts["never-zero"]}
@@ -323,7 +323,7 @@ def test_a_folder_removed_while_spark_starts_is_reported(watched):
 def test_a_folder_name_is_no_pattern(spark, tmp_path):
     for name in ("a1", "a[1]{x,y}*?\\"):
         (tmp_path / name).mkdir()
-    watch = Watched(spark, tmp_path / name, LiveTerms())
+    watch = Watched(spark, tmp_path / name, WatchRequest())
     assert watch(*TWICE[:2]) == []
     assert [line["what"] for line in watch(TWICE[2])] == ["over-acked"]
     assert watch.watch.clock.rows == 3
@@ -389,7 +389,7 @@ def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
 
 def test_spark_runs_no_python(spark, capsys):
     rows = spark.createDataFrame([], CARRIED)
-    lives = certain.replayed_lives(rows, LiveTerms())
+    lives = certain.replayed_lives(rows, WatchRequest())
     judged = certain.judged(rows, lives, {"r": (1, 0)})
     done = certain.done(
         certain.delivery_rows(spark.createDataFrame([], DONE), spark.createDataFrame([], EVENTS))

@@ -63,7 +63,7 @@ def test_an_unreadable_file_and_a_bad_row_name_the_file_alike():
 def test_the_checkpoint_of_another_watch_holds_no_part(tmp_path):
     state = tmp_path / "v1.watch" / "state" / "0-1" / "roots"
     state.mkdir(parents=True)
-    for name in ("lock", "terms.json"):
+    for name in ("lock", "request.json"):
         (tmp_path / "v1.watch" / name).touch()
     part = state / "part-00000-a.snappy.parquet"
     part.touch()

@@ -294,7 +294,7 @@ def test_the_checkpoint_of_a_watch_is_no_trace(tmp_path):
     noted = tmp_path / "v1.watch" / "state" / "0-1" / "roots"
     noted.mkdir(parents=True)
     (noted / "part-00000-a.snappy.parquet").touch()
-    for name in ("lock", "terms.json", "fault.jsonl"):
+    for name in ("lock", "request.json", "fault.jsonl"):
         (tmp_path / "v1.watch" / name).touch()
     reading = read([tmp_path])
     assert (len(list(reading.events())), reading.unreadable) == (100, [])

@@ -1,12 +1,12 @@
 """Heap cells: constants in memory that several functions share, and which of them opaque code may write.
 
 A *cell* is a place with a known constant.  It may be a local that several functions share: a closure reads its value at
-the time it runs, and its assignments are seen by the others.  Or it is a place in a *box*: a local array, dict or object
-whose places the code sets and tests, and which has no alias in the function: `boolean[] done`, `AtomicBoolean done`,
+the time it runs, and its assignments are seen by the others.  Or it is a place in an *unaliased object*: a local array, dict
+or instance whose places the code sets and tests, and which has no alias in the function: `boolean[] done`, `AtomicBoolean done`,
 `state = {"done": False}`.  A place is `done[0]`, `result.ok` or `done.get()`.
 
-A closure that an opaque call gets may run at any later opaque call.  It may write the boxes and the cells that it
-captures, so their contents are unknown after each such call: they are *exposed*.
+A closure that an opaque call gets may run at any later opaque call.  It may write the objects and the cells that it
+captures, so their contents are unknown after each such call: they have *escaped*.
 """
 
 from collections import Counter
@@ -79,7 +79,7 @@ class HeapCells(Domain):
     """What a path knows of `State.heap`."""
 
     def evaluate(self, context: Context, function: Function, state: State, expr: Expr) -> Value | None:
-        """The constant in a shared local, or in a place of a box."""
+        """The constant in a shared local, or in a place of an unaliased object."""
         del context
         if not state.heap.cells:
             return None
@@ -87,16 +87,16 @@ class HeapCells(Domain):
             local = _shared_names(function).get(expr.id)
             return state.heap.cells.get(Cell(local)) if local is not None else None
         name, place = _place(expr)
-        local = _box_names(function).get(name) if place else None
+        local = _object_names(function).get(name) if place else None
         return state.heap.cells.get(Cell(local, place)) if local is not None else None
 
     def assign(
         self, context: Context, path: Path, after: State, target: Expr, source: Expr, value: Value | None
     ) -> State:
-        """A local may become a new box; a place of a box gets a value; a store exposes what code in it captures."""
+        """A local may get a new object; a place of an object gets a value; what stored code captures escapes."""
         del context
         if isinstance(target, Name):
-            after = _new_box(path.function, after, target.id, source)
+            after = _new_object(path.function, after, target.id, source)
         else:
             after = self.assign_place(path.function, after, target, value)
         if isinstance(target, Name) and not (isinstance(source, Build) and source.kind != "object"):
@@ -104,10 +104,10 @@ class HeapCells(Domain):
         return _expose(after, frozenset(_captured_names(value))) if isinstance(value, _CODE) else after
 
     def assign_place(self, function: Function, state: State, target: Expr, value: Value | None) -> State:
-        """The state after an assignment to a place of a box; the value is None if it is unknown."""
+        """The state after an assignment to a place of an object; the value is None if it is unknown."""
         name, place = _place(target)
-        local = _box_names(function).get(name)
-        if local is None or local not in state.heap.boxes:
+        local = _object_names(function).get(name)
+        if local is None or local not in state.heap.objects:
             return state
         if not place:  # an unknown place
             return state.replace(heap=state.heap.without_places(local))
@@ -128,45 +128,45 @@ class HeapCells(Domain):
         return bound.bind(name, value) if Cell(local) in state.heap.cells else None
 
     def havoc(self, context: Context, path: Path, after: State, call: Call, callee: Function | None) -> State:
-        """Opaque code may write what is exposed, and gets more; a function of the project may keep a box that it gets."""
+        """Opaque code may write what has escaped, and more escapes to it; a function of the project may keep an object that it gets."""
         function = path.function
         passed = _passed_by_call(function)[call.result.id]
         if callee is None:
             return _after_opaque_call(context, function, after, call, passed)
         after = _expose(after, _boxes_in(function, after, passed.names))
-        changed = after.heap.exposed | _receiver(function, after, call, passed)
+        changed = after.heap.escaped | _receiver(function, after, call, passed)
         after = _forget(function, after, call, changed)
         for name in _shared_names(function) if after.facts or after.aliases else ():
             after = after.forget(Name(name))  # the call may have assigned it
         return after
 
     def join(self, state: State, live: Live) -> State:
-        """A box ends with the last step that reads its local."""
-        if live.ended.isdisjoint(state.heap.boxes) and live.ended.isdisjoint(state.heap.exposed):
+        """An object ends with the last step that reads its local."""
+        if live.ended.isdisjoint(state.heap.objects) and live.ended.isdisjoint(state.heap.escaped):
             return state
         return state.replace(heap=state.heap.without(live.ended))
 
     def leave(self, function: Function, state: State) -> State:
-        """The function's own cells and boxes end with it."""
-        if not state.heap.cells and not state.heap.boxes:
+        """The function's own cells and objects end with it."""
+        if not state.heap.cells and not state.heap.objects:
             return state
         shared = {cell_name(function, name) for name in _shared_locals(function)}
-        boxes = {cell_name(function, name) for name in _local_boxes(function)}
-        if not shared and not boxes:
+        objects = {cell_name(function, name) for name in _unaliased_locals(function)}
+        if not shared and not objects:
             return state
         cells = {
             cell: held
             for cell, held in state.heap.cells.items()
-            if cell.local not in (boxes if cell.place else shared)
+            if cell.local not in (objects if cell.place else shared)
         }
-        kept = {local: kind for local, kind in state.heap.boxes.items() if local not in boxes}
-        return state.replace(heap=state.heap._replace(cells=cells, boxes=kept))
+        kept = {local: kind for local, kind in state.heap.objects.items() if local not in objects}
+        return state.replace(heap=state.heap._replace(cells=cells, objects=kept))
 
     def call_method(
         self, function: Function, state: State, call: Call, values: tuple[Value | None, ...]
     ) -> tuple[State, Value | None] | None:
         """Apply a call on an object that holds one value: the state after it, and its value; None for any other call."""
-        if not state.heap.boxes or not isinstance(call.func, Attr) or not isinstance(call.func.obj, Name):
+        if not state.heap.objects or not isinstance(call.func, Attr) or not isinstance(call.func.obj, Name):
             return None
         if not _is_value_method(function, state, call.func.obj.id, call.func.name):
             return None
@@ -197,7 +197,7 @@ HEAP_CELLS = HeapCells()
 
 
 def when_deferred(heap: Heap) -> Heap:
-    """What is known of memory when deferred code runs: nothing of the contents of boxes."""
+    """What is known of memory when deferred code runs: nothing of the contents of unaliased objects."""
     return Heap(cells={cell: held for cell, held in heap.cells.items() if not cell.place})
 
 
@@ -232,18 +232,18 @@ def _shared_locals(function: Function) -> frozenset[str]:
     return frozenset(shared - function.captures)
 
 
-# ---- boxes ----
+# ---- unaliased objects ----
 
 
-def _new_box(function: Function, state: State, name: str, value: Expr) -> State:
-    """The state in which a local is a new box, with the initial values of its places."""
-    if name not in _local_boxes(function):
+def _new_object(function: Function, state: State, name: str, value: Expr) -> State:
+    """The state in which a local holds a new object, with the initial values of its places."""
+    if name not in _unaliased_locals(function):
         return state
     local = cell_name(function, name)
     holder, places = _initial_places(function, name, value)
     heap = state.heap.without_places(local)
     cells = {**heap.cells, **{Cell(local, place): Const(held) for place, held in places.items()}}
-    return state.replace(heap=heap._replace(cells=cells, boxes={**heap.boxes, local: holder}))
+    return state.replace(heap=heap._replace(cells=cells, objects={**heap.objects, local: holder}))
 
 
 def _initial_places(function: Function, name: str, value: Expr) -> tuple[str, dict[str, object]]:
@@ -269,29 +269,29 @@ def _initial_places(function: Function, name: str, value: Expr) -> tuple[str, di
 
 
 @memoize
-def private_boxes(function: Function) -> Mapping[str, str]:
-    """The shared names of the function's own boxes that no closure captures."""
+def private_objects(function: Function) -> Mapping[str, str]:
+    """The shared names of the function's own unaliased objects that no closure captures."""
     captured = {name for inner in function.closures.values() for name in inner.captures}
-    return {name: cell_name(function, name) for name in _local_boxes(function) - captured}
+    return {name: cell_name(function, name) for name in _unaliased_locals(function) - captured}
 
 
-def _is_box(function: Function, state: State, name: str) -> bool:
-    """Whether the path knows a local to be a box."""
-    return _box_names(function).get(name) in state.heap.boxes
+def _is_unaliased(function: Function, state: State, name: str) -> bool:
+    """Whether the path knows that a local holds an unaliased object."""
+    return _object_names(function).get(name) in state.heap.objects
 
 
 def _is_value_method(function: Function, state: State, name: str, method: str) -> bool:
     """Whether a call of this method on a local has only the known effect of an object that holds one value."""
-    holder = state.heap.boxes.get(_box_names(function).get(name, ""))
+    holder = state.heap.objects.get(_object_names(function).get(name, ""))
     if not holder:
         return False
     return method in (EVENT_METHODS if holder == EVENT else VALUE_READS | VALUE_SETS | VALUE_TAKES)
 
 
 @memoize
-def _box_names(function: Function) -> Mapping[str, str]:
-    """The shared names of the boxes that a function may access."""
-    return {name: cell_name(function, name) for name in _local_boxes(function) | function.captures}
+def _object_names(function: Function) -> Mapping[str, str]:
+    """The shared names of the unaliased objects that a function may access."""
+    return {name: cell_name(function, name) for name in _unaliased_locals(function) | function.captures}
 
 
 def _place(expr: Expr) -> tuple[str, str]:
@@ -307,12 +307,12 @@ def _place(expr: Expr) -> tuple[str, str]:
             return "", ""
 
 
-# ---- which locals are boxes ----
+# ---- which locals are unaliased ----
 
 
 @memoize
-def _local_boxes(function: Function) -> frozenset[str]:
-    """The function's own locals that are boxes."""
+def _unaliased_locals(function: Function) -> frozenset[str]:
+    """The function's own locals that hold unaliased objects."""
     tree = list(function.tree())
     steps = [step.op for each in tree for step in each.cfg.steps]
     tested = {name for each in tree for name in _tested_places(each)}
@@ -445,24 +445,24 @@ def _after_opaque_call(
         if isinstance(value, _CODE):
             escaping |= frozenset(_captured_names(value))
     escaping |= _boxes_in(function, state, passed.names)
-    if not escaping and not passed.receiver and not state.heap.exposed:
+    if not escaping and not passed.receiver and not state.heap.escaped:
         return state
     state = _expose(state, escaping)
     changed = escaping | _receiver(function, state, call, passed)
     if not _runs_nothing(context, function, state, call, passed):
-        changed |= state.heap.exposed
+        changed |= state.heap.escaped
     return _forget(function, state, call, changed, escaping)
 
 
 def _boxes_in(function: Function, state: State, names: tuple[str, ...]) -> frozenset[str]:
-    return frozenset(cell_name(function, name) for name in names if _is_box(function, state, name))
+    return frozenset(cell_name(function, name) for name in names if _is_unaliased(function, state, name))
 
 
 def _expose(state: State, captured: frozenset[str]) -> State:
     """The state in which opaque code may write these locals."""
-    if captured <= state.heap.exposed:
+    if captured <= state.heap.escaped:
         return state
-    return state.replace(heap=state.heap._replace(exposed=state.heap.exposed | captured))
+    return state.replace(heap=state.heap._replace(escaped=state.heap.escaped | captured))
 
 
 def _forget(
@@ -472,7 +472,7 @@ def _forget(
     changed: AbstractSet[str],
     escaping: AbstractSet[str] = frozenset(),
 ) -> State:
-    """The state without the contents of these boxes and cells, and of every argument of the call."""
+    """The state without the contents of these objects and cells, and of every argument of the call."""
     if not changed:
         return state
     cells = {cell: held for cell, held in state.heap.cells.items() if cell.local not in changed}
@@ -481,7 +481,7 @@ def _forget(
     for local in changed:
         name = local.rpartition(":")[2]
         if cell_name(function, name) == local and (local in escaping or name in _tracked_locals(function)):
-            own = _is_box(function, state, name) and name not in _shared_locals(function)
+            own = _is_unaliased(function, state, name) and name not in _shared_locals(function)
             state = (
                 invalidate_contents(state, Name(name), call) if own else invalidate_target(state, Name(name))
             )
@@ -489,9 +489,9 @@ def _forget(
 
 
 def _receiver(function: Function, state: State, call: Call, passed: _Passed) -> frozenset[str]:
-    """The box on which a call is made that may change it in an unknown way."""
+    """The unaliased object on which a call is made that may change it in an unknown way."""
     name = passed.receiver
-    if not name or not _is_box(function, state, name) or _is_known_method(function, state, call):
+    if not name or not _is_unaliased(function, state, name) or _is_known_method(function, state, call):
         return frozenset()
     return frozenset({cell_name(function, name)})
 
@@ -532,4 +532,4 @@ def _captured_names(value: Value | None) -> Iterator[str]:
 def _tracked_locals(function: Function) -> frozenset[str]:
     """The locals whose contents the state tracks, or that a condition tests in another function."""
     tested = function.captures.intersection(_tested_places(function))
-    return _local_boxes(function) | _shared_locals(function) | tested
+    return _unaliased_locals(function) | _shared_locals(function) | tested

@@ -13,7 +13,7 @@ from ackdoctor.flow.transfer.declared import declared_result, framework_kind
 from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import (
     MethodTarget,
-    argument_sort,
+    argument_type,
     captured_by_class,
     choose_functions,
     makes_framework_calls,
@@ -56,7 +56,7 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     """Return the effect of a call, or the function of the project that it enters; several if it may mean several."""
     call, path = _expand_stars(context, path, call)
     function, state = path.function, path.state
-    values = arguments(context, path, call) if state.heap.boxes else ()
+    values = arguments(context, path, call) if state.heap.objects else ()
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
@@ -187,9 +187,9 @@ def _overloads(
 ) -> tuple[Function, ...]:
     if len(functions) < 2 or len(values) != len(call.args):  # noqa: PLR2004
         return functions[:1]
-    sorts = [argument_sort(context, path.function, path.state, arg.value) for arg in call.args]
+    type_words = [argument_type(context, path.function, path.state, arg.value) for arg in call.args]
     texts = [type_text(path.function, arg.value) for arg in call.args]
-    return choose_functions(functions, values, sorts, texts)
+    return choose_functions(functions, values, type_words, texts)
 
 
 def _run_callback_now(

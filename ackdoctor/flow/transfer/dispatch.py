@@ -48,9 +48,9 @@ from ackdoctor.libraries.vocabulary import (
     CONSTRUCTORS,
     EXCEPTION_SUFFIXES,
     ITERATORS,
-    SORTS,
-    SORTS_OF_RESULTS,
+    RESULT_TYPE_WORDS,
     TASK_METHODS,
+    TYPE_WORDS,
 )
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -70,11 +70,11 @@ from ackdoctor.model.dialect import Kind, Moment, Verb, VerbKind
 from ackdoctor.model.protocol import Stage, Tick
 
 
-def argument_sort(context: Context, function: Function, state: State, expr: Expr) -> str:
+def argument_type(context: Context, function: Function, state: State, expr: Expr) -> str:
     """Return the word of `Verb.types` that an argument fits, else ""."""
     match evaluate(context, function, state, expr):
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
-            return _stored_sort(context, function, expr)
+            return _stored_type(context, function, expr)
         case TokenRef(part=""):
             return "tuple"
         case FrameworkObject(kind="tuple"):
@@ -87,17 +87,17 @@ def argument_sort(context: Context, function: Function, state: State, expr: Expr
             return "number"
         case Field(name=name):
             found = context.component.declared(name)
-            return SORTS.get(found[1].rpartition(".")[2], "") if found else _constant_sort(expr)
+            return TYPE_WORDS.get(found[1].rpartition(".")[2], "") if found else _constant_type(expr)
         case _:
             return _written(function, expr)
 
 
-def _stored_sort(context: Context, function: Function, expr: Expr) -> str:
+def _stored_type(context: Context, function: Function, expr: Expr) -> str:
     """Return the word of a value from a field: a tuple, unless it is declared otherwise or a spout, which has no input, stores it."""
     if context.component.role.kind is Kind.SPOUT:
         return _written(function, expr)
     return (
-        SORTS.get(declared_type(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
+        TYPE_WORDS.get(declared_type(function, expr.id).rpartition(".")[2]) if isinstance(expr, Name) else ""
     ) or "tuple"
 
 
@@ -110,23 +110,23 @@ def _written(function: Function, expr: Expr) -> str:
         case Name(id=name) if name.startswith("%"):
             return _of_maker(function, name)
         case Name(id=name):
-            return SORTS.get(declared_type(function, name).rpartition(".")[2], "")
+            return TYPE_WORDS.get(declared_type(function, name).rpartition(".")[2], "")
         case _:
-            return _constant_sort(expr)
+            return _constant_type(expr)
 
 
 def _of_maker(function: Function, name: str) -> str:
     match local_values(function).get(name, ()):
         case (Call(func=func), *_):
             word = last_name(func)
-            return SORTS.get(word, "") or SORTS_OF_RESULTS.get(word, "") or _by_words(word)
+            return TYPE_WORDS.get(word, "") or RESULT_TYPE_WORDS.get(word, "") or _by_words(word)
         case (value, *_) if not isinstance(value, Call):
             return _written(function, value)
         case _:
             return ""
 
 
-def _constant_sort(expr: Expr) -> str:
+def _constant_type(expr: Expr) -> str:
     """Return the word of a constant in capitals, which usually names a stream."""
     match expr:
         case Attr(name=word) | Global(id=word) if word.isupper():
@@ -158,8 +158,8 @@ def choose_verb(
     candidates = [verb for verb in verbs if not verb.types or len(verb.params) == len(args)]
     if len(candidates) < 2:  # noqa: PLR2004
         return candidates[0] if candidates else None
-    sorts = [argument_sort(context, function, state, arg.value) for arg in args]
-    fits = [_fit(verb.types, sorts) for verb in candidates]
+    type_words = [argument_type(context, function, state, arg.value) for arg in args]
+    fits = [_fit(verb.types, type_words) for verb in candidates]
     best = [verb for verb, fit in zip(candidates, fits, strict=True) if fit == max(fits)]
     chosen = max(best, key=lambda verb: verb.anchors == "anchors")
     if len({verb.message_id in verb.params for verb in best}) > 1:
@@ -178,14 +178,14 @@ def _fit(wanted: Sequence[str], actual: Sequence[str]) -> int:
 def choose_functions(
     functions: Sequence[Function],
     values: Sequence[Value | None],
-    sorts: Sequence[str],
+    type_words: Sequence[str],
     texts: Sequence[str],
 ) -> tuple[Function, ...]:
     """Return the overloads that may take these arguments; several if no type decides between them."""
     fitting = [function for function in functions if _arity_fits(function, len(values))] or list(functions)
     if len(fitting) < 2:  # noqa: PLR2004
         return tuple(fitting)
-    scores = [_fits(function, values, sorts, texts) for function in fitting]
+    scores = [_fits(function, values, type_words, texts) for function in fitting]
     best = max(scores)
     return tuple(function for function, score in zip(fitting, scores, strict=True) if score == best)
 
@@ -215,19 +215,19 @@ def type_text(function: Function, expr: Expr) -> str:
 
 
 def _fits(
-    function: Function, values: Sequence[Value | None], sorts: Sequence[str], texts: Sequence[str]
+    function: Function, values: Sequence[Value | None], type_words: Sequence[str], texts: Sequence[str]
 ) -> int:
     score = 0
-    for formal, value, sort, text in zip(_formal(function), values, sorts, texts, strict=False):
+    for formal, value, type_word, text in zip(_formal(function), values, type_words, texts, strict=False):
         last = (formal or "").rpartition(".")[2]
-        wanted = SORTS.get(last, "")
+        wanted = TYPE_WORDS.get(last, "")
         if text and text == last:
             score += 3
         elif isinstance(value, FrameworkObject) and value.kind != "tuple":
             score += 3 if value.kind in last or last in value.kind else -3
-        elif wanted and sort:
-            score += 2 if wanted == sort else -3
-        elif sort in ("text", "number", "tuple") and last and not wanted:
+        elif wanted and type_word:
+            score += 2 if wanted == type_word else -3
+        elif type_word in ("text", "number", "tuple") and last and not wanted:
             score -= 1
     return score
 

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from ackdoctor.flow.domains.aliases import new_aliases
-from ackdoctor.flow.domains.heap_cells import private_boxes
+from ackdoctor.flow.domains.heap_cells import private_objects
 from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
 from ackdoctor.flow.facts import definitions, normalise, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
@@ -139,7 +139,7 @@ def _live_places(function: Function, places: list[Place], bits: int) -> Live:
             subjects.append(place)
         bits ^= lowest
     read = {*names, *(name for subject in subjects for name in names_in(subject))}
-    ended = (shared for name, shared in private_boxes(function).items() if name not in read)
+    ended = (shared for name, shared in private_objects(function).items() if name not in read)
     return Live(frozenset(names), frozenset(subjects), frozenset(ended))
 
 

@@ -1,4 +1,4 @@
-"""Captured locals and local boxes: a closure reads and writes the values of the enclosing function."""
+"""Captured locals and local objects: a closure reads and writes the values of the enclosing function."""
 
 import pytest
 
@@ -189,7 +189,7 @@ BOXES = [
 
 
 @pytest.mark.parametrize(("begin", "put", "ask"), BOXES)
-def test_a_box_holds_the_assigned_value(begin, put, ask):
+def test_an_unaliased_object_holds_the_assigned_value(begin, put, ask):
     assert codes(asked(begin, put, ask)) == []
 
 
@@ -204,14 +204,14 @@ def test_a_box_holds_the_assigned_value(begin, put, ask):
         "failed = ready(1)",
     ],
 )
-def test_an_escaped_box_has_no_known_value(begin, put, ask, between):
+def test_an_escaped_object_has_no_known_value(begin, put, ask, between):
     found = [code for _, code in codes(asked(begin, put, ask, between=between))]
 
     assert found == ["ACK101", "ACK106"]
 
 
 @pytest.mark.parametrize("between", ["self.flag = failed", "other = failed", "flags = [failed]"])
-def test_a_local_with_an_alias_is_no_box(between):
+def test_an_object_with_an_alias_has_no_known_value(between):
     source = asked("failed = [False]", "failed[0] = True", "failed[0]", between=between)
 
     assert [code for _, code in codes(source)] == ["ACK101", "ACK106"]
@@ -231,7 +231,7 @@ def test_places_are_independent():
     assert [code for _, code in codes(source)] == ["ACK106"]
 
 
-def test_a_nested_function_reads_a_captured_box():
+def test_a_nested_function_reads_a_captured_object():
     source = in_bolt(
         """
         def process(self, tup):
@@ -253,7 +253,7 @@ def test_a_nested_function_reads_a_captured_box():
     assert codes(source) == []
 
 
-def test_a_box_of_the_next_iteration_is_another_one():
+def test_an_object_of_the_next_iteration_is_another_one():
     source = in_bolt(
         """
         def process(self, tup):
