@@ -315,6 +315,7 @@ def source_of(context: RuleContext) -> tuple[str, SourceAck, Place | None]:
 
 
 def source_kind(names: frozenset[str]) -> str:
+    """Return the kind of client that these qualified names belong to; "" if it is not recognised."""
     return next((word for word, pattern in _PATTERNS if any(map(pattern.search, names))), "")
 
 
