@@ -160,7 +160,7 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
             case Build(kind="object", items=items):
                 closures = (function.closures.get(item.key) for item in items if isinstance(item, Closure))
                 if any(
-                    each and each.name == "removeEldestEntry" and not _acks(context, each)
+                    each and each.name == "removeEldestEntry" and not _acks(context, each, function)
                     for each in closures
                 ):
                     return "a map that drops its eldest entry"
@@ -169,9 +169,9 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
     return "trimmed with popitem" if _is_trimmed(context, field) else None
 
 
-def _acks(context: RuleContext, function: Function) -> bool:
+def _acks(context: RuleContext, function: Function, around: Function) -> bool:
     calls = calls_by_result(function).values()
-    return any(context.verb_kind(function, call) in _COMPLETES for call in calls)
+    return any(context.verb_kind(function, call, around) in _COMPLETES for call in calls)
 
 
 def _makes_room(context: RuleContext, stored: Stored) -> bool:

@@ -15,6 +15,7 @@ from ackdoctor.flow.expressions import (
     operands,
     subexpressions,
 )
+from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
 from ackdoctor.libraries.vocabulary import (
@@ -60,7 +61,10 @@ _WRITES = frozenset(
     "write writeRow write_row save store persist put_item putItem put_record putRecord put_object putObject "
     "execute executemany executeUpdate execute_async executeAsync post publish upload index bulk".split()
 )
-_REMOTE_WRITES = frozenset("set put hset rpush lpush update append send".split())  # names of collections, too
+_REMOTE_WRITES = frozenset(  # names of collections and of requests, too
+    "set setex psetex setnx mset hset hsetnx hmset sadd zadd xadd rpush lpush update append put patch "
+    "send send_message sendmail produce".split()
+)
 _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # names of the parameter that takes the code to run
 
@@ -239,6 +243,8 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
     thrown = raising_visit(ended.path)
     if thrown is not None and thrown.state.caught is not None and not isinstance(thrown.step.op, Throw):
         return  # the exception comes from an exception handler: that of the work was caught
+    if thrown is not None and thrown.index in cleanup_calls(thrown.function):
+        return  # the work has ended
     if context.is_first((done.function, done.step.span.line)):
         yield context.finding(
             context.words(

@@ -303,7 +303,7 @@ def _never_ends(function: Function, head: int, body: range) -> bool:
 
 
 def _is_kept_going(function: Function, body: range) -> bool:
-    """Whether only a local flag ends a loop, and the loop sets it to go on and never back."""
+    """Whether only a local flag ends a loop, and the loop never sets it to end."""
     steps = function.cfg.steps
     inside = {*body}
     ways_out = [
@@ -318,9 +318,11 @@ def _is_kept_going(function: Function, body: range) -> bool:
     flag, ending = flags.pop() or (None, None)
     if flag is None or any(flag.id in inner.captures for inner in function.closures.values()):
         return False
-    targets = [steps[index].op for index in body if flag in assigned_targets(steps[index].op)]
+    inside_loop = [steps[index].op for index in body if flag in assigned_targets(steps[index].op)]
+    anywhere = [step.op for step in steps if flag in assigned_targets(step.op)]
     values = [
-        op.value.value if isinstance(op, Bind) and isinstance(op.value, Literal) else ending for op in targets
+        op.value.value if isinstance(op, Bind) and isinstance(op.value, Literal) else ending
+        for op in inside_loop or anywhere
     ]
     return bool(values) and all(isinstance(value, bool) and value is not ending for value in values)
 

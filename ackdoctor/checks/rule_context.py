@@ -179,10 +179,18 @@ class RuleContext:
         """Return the qualified names outside the project that a dotted expression may denote."""
         return frozenset(symbol for symbol in self.resolve(function, expr) if isinstance(symbol, str))
 
-    def verb_kind(self, function: Function, call: Call) -> VerbKind | None:
-        """Return the kind of the framework call that a call spells out; only the flow engine follows aliases."""
+    def verb_kind(self, function: Function, call: Call, around: Function | None = None) -> VerbKind | None:
+        """Return the kind of the framework call that a call spells out; only the flow engine follows aliases.
+
+        A closure needs the function `around` it, which declares the locals that it captures.
+        """
         verb = None
         match call.func:
+            case Attr(obj=Name(id=local) as obj, name=name) if (
+                local in function.captures and around is not None
+            ):
+                kind = self._framework_object(around, obj)
+                verb = next(iter(self._engine.verbs_of(kind, name)), None)
             case Attr(obj=obj, name=name) if kind := self._framework_object(function, obj):
                 verb = next(iter(self._engine.verbs_of(kind, name)), None)
             case Attr(obj=Name() as obj, name=name) if obj == self.own_names.get(function):

@@ -405,6 +405,7 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
             if found is None or not context.is_first(visit.step):
                 continue
             method, handler = found
+            narrow = isinstance(handler.op, Catch) and not is_broad(handler.op)
             name = method.qualname.removesuffix(".__exit__")
             words = context.words(
                 case,
@@ -422,7 +423,7 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
                 path=ended.path,
                 token=token,
                 severity=Severity.WARNING,
-                confidence=Confidence.MAY if flow.limited else Confidence.MUST,
+                confidence=Confidence.MAY if flow.limited or narrow else Confidence.MUST,
             )
 
 
@@ -478,18 +479,24 @@ def _called_method(context: RuleContext, function: Function, call: Call) -> Func
 
 
 def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step | None:
-    """Return the broad exception handler in which a method only logs that its work on its arguments failed."""
+    """Return the exception handler, broad or for a client's errors, in which a method only logs that its work on its arguments failed."""
     steps = method.cfg.steps
     derived = derived_names(method, frozenset(data_params(method)))
     returned = {step.op.value for step in steps if isinstance(step.op, Return)}
     if not call.dropped and not returned <= {None, Literal(None)}:
         return None  # the bolt may ask for the result
     for index, step in enumerate(steps):
-        if not isinstance(step.op, Catch) or not is_broad(step.op):
+        if not isinstance(step.op, Catch):
+            continue
+        broad = is_broad(step.op)
+        if not broad and not is_of_client(context, method, step.op):
             continue
         hides = all(hides_failure(context, method, each) for each in handler_steps(method, index))
         work = {
-            each for each in raising_steps(method, index) if _works_on(context, method, steps[each], derived)
+            each
+            for each in raising_steps(method, index)
+            if _works_on(context, method, steps[each], derived)
+            and (broad or _is_of_library(context, method, steps[each].op))
         }
         caught = [edge.target for edge in step.edges if edge.kind is EdgeKind.TRUE]
         if hides and work and work.isdisjoint(reachable(method, caught)):  # and does not try again

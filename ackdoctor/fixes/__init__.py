@@ -7,6 +7,7 @@ When in doubt there is no fix.  An edit of code that a component inherits or sha
 import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from ackdoctor.fixes import (
     anchors,
@@ -68,7 +69,17 @@ from ackdoctor.rulebook import (
     WRONG_ANCHOR,
 )
 
-__all__ = ["FIXES", "NO_FIX", "SAFE", "Document", "described", "fixes_of", "kinds_of", "open_document"]
+__all__ = [
+    "CONSEQUENCES",
+    "FIXES",
+    "NO_FIX",
+    "SAFE",
+    "Document",
+    "described",
+    "fixes_of",
+    "kinds_of",
+    "open_document",
+]
 
 _Propose = Callable[[Finding, Document], Fix | None]
 
@@ -145,6 +156,8 @@ SAFE: Mapping[str, tuple[_Propose, ...]] = {  # the others are unsafe; these too
     UNUSED_IGNORE: FIXES[UNUSED_IGNORE],
 }
 
+CONSEQUENCES = frozenset((UNBOUNDED_PENDING,))  # what a spout that replays may make its topology report
+
 NO_FIX: Mapping[str, str] = {
     ACK_BEFORE_DONE: "the tuple must wait for the work: a queue between the threads",
     OFF_THREAD_COMPLETION: "the work must come back to the handler's thread: a queue",
@@ -206,7 +219,9 @@ def _breaks(document: Document, fix: Fix) -> bool:
     return len(faults(text, inserted)) > len(faults(document.text, ()))
 
 
-def open_document(data: bytes, language: str, *, on_missing_path: str = "") -> Document | None:
+def open_document(
+    data: bytes, language: str, *, on_missing_path: str = "", place: Path | None = None
+) -> Document | None:
     """Return a file as a document, "text" without a tree; None for one that does not decode exactly."""
     encoding_of, tree = _reader(language)
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
@@ -220,7 +235,13 @@ def open_document(data: bytes, language: str, *, on_missing_path: str = "") -> D
     if not exact:
         return None
     return Document(
-        text, encoding, mark, tree(text), java=language == "java", on_missing_path=on_missing_path
+        text,
+        encoding,
+        mark,
+        tree(text),
+        java=language == "java",
+        on_missing_path=on_missing_path,
+        place=place,
     )
 
 

@@ -1,4 +1,4 @@
-"""ACK503 and ACK505 in Java and YAML: bound the tuples in flight, and remove a setting that does nothing."""
+"""ACK503 and ACK505 in topologies of Java, Python and YAML: bound the tuples in flight, and remove a setting that does nothing."""
 
 import re
 
@@ -9,7 +9,9 @@ from ackdoctor.model.finding import Finding, Fix
 _CONFIG = re.compile(r"\s*(?:final\s+)?Config\s+(\w+)\s*=\s*new\s+Config\(\);\s*(?://.*)?")
 _HEAD = re.compile(r"(\s*)config\s*:\s*(?:#.*)?")
 _ENTRY = re.compile(r"(\s*)[\w.\"'-]+\s*:\s+[^\s{[|>&*#][^#]*(?:#.*)?")
+_MAPPING = re.compile(r"^[ \t]*config\s*=\s*\{(?=[^\s#])", re.MULTILINE)
 _SETS = re.compile(r"set[A-Z]\w*|put")
+_MAX_PENDING = "topology.max.spout.pending"
 _BOUND = 1000  # per spout task: the page's example
 _DEAD = ("setting-without-effect", "max-pending-without-effect", "timeout-without-effect", "dead-key")
 
@@ -18,6 +20,8 @@ def bound_pending(finding: Finding, document: Document) -> Fix | None:
     """Set `topology.max.spout.pending` where the configuration is made."""
     if finding.case != "max-pending-unset":
         return None
+    if finding.site.path.endswith(".py"):
+        return _bound_in_class(finding, document)
     start = document.offset(finding.site.span.line, 1)
     end = document.line_end(start)
     if document.java:
@@ -27,12 +31,39 @@ def bound_pending(finding: Finding, document: Document) -> Fix | None:
     else:
         found = _HEAD.fullmatch(document.text, start, end) if is_yaml(finding) else None
         indent = _indent(document, document.next_line(end))
-        code = f"topology.max.spout.pending: {_BOUND}"
+        code = f"{_MAX_PENDING}: {_BOUND}"
         found = found if found is not None and len(indent) > len(found[1]) else None
     if found is None:
         return None
     edit = document.edit(end, end, f"{document.newline}{indent}{code}")
     return Fix(title=f"Add `{code}`", safe=False, edits=(edit,))
+
+
+def _bound_in_class(finding: Finding, document: Document) -> Fix | None:
+    """Add the setting to the `config` of a `Topology` class, which is added if the class has none."""
+    classes = document.holding(finding.site.span, "class")
+    if not classes:
+        return None
+    body = next(each for each in classes[-1].children if each.kind == "block")
+    head, text = document.text[classes[-1].start : body.start], document.source(body)
+    first = body.children[0]
+    indent = document.indent(first)
+    setting = f'"{_MAX_PENDING}": {_BOUND}'
+    given = _MAPPING.search(text)
+    if given is not None:
+        at = body.start + given.end()
+        more = document.text[at : at + 1] != "}"
+        edit = document.edit(at, at, f"{setting}, " if more else setting)
+    elif re.search(r"\bconfig\b", text) or indent is None or not re.search(r"\(\s*Topology\s*\)", head):
+        return None
+    else:
+        is_text = first.kind == "expression" and document.source(first)[:1] in ("'", '"')
+        if is_text and len(body.children) == 1:
+            return None
+        first = body.children[1] if is_text else first
+        at = document.line_start(first.start)
+        edit = document.edit(at, at, f"{indent}config = {{{setting}}}{document.newline}")
+    return Fix(title=f"Add `{setting}` to `config`", safe=False, edits=(edit,))
 
 
 def is_yaml(finding: Finding) -> bool:

@@ -178,7 +178,8 @@ _TO_RAISE, _TO_RETURN, _TO_END = _Destination("raise"), _Destination("return"), 
 class CfgBuilder:
     """Appends steps and connects them; one builder makes one graph."""
 
-    def __init__(self, span: Span = NOWHERE) -> None:
+    def __init__(self, span: Span = NOWHERE, safe_operators: frozenset[str] = frozenset()) -> None:
+        self._safe_operators = _SAFE_OPERATORS | safe_operators  # they do not raise
         self._steps = [Step(Mark(word), span) for word in ("ENTRY", "EXIT", "RAISED")]
         self._frontier: Ends = [(ENTRY, EdgeKind.NEXT)]
         self._frames: list[_LoopFrame | _BlockFrame | _TryFrame | _FinallyFrame | Detour] = []
@@ -216,7 +217,9 @@ class CfgBuilder:
         self._steps.append(Step(op, span, [], self._way))
         self._join(self._frontier, index)
         self._frontier = [(index, EdgeKind.NEXT)]
-        if not no_raise and (_may_raise(op) or (self._try_depth and _may_raise_in_try(op))):
+        if not no_raise and (
+            _may_raise(op) or (self._try_depth and _may_raise_in_try(op, self._safe_operators))
+        ):
             self._route([(index, EdgeKind.RAISE)], _TO_RAISE)
         return index
 
@@ -549,13 +552,13 @@ def _may_raise(op: Instr) -> bool:
     return type(op) in _ALWAYS_RAISE
 
 
-def _may_raise_in_try(op: Instr) -> bool:
+def _may_raise_in_try(op: Instr, safe: frozenset[str]) -> bool:
     """Whether an instruction has a RAISE edge inside a try body."""
     if isinstance(op, Drop):
         return isinstance(op.target, Item)
     if isinstance(op, Jump):
         return op.word == "import"
-    return isinstance(op, Unpack) or any(map(_computes, _evaluated(op)))
+    return isinstance(op, Unpack) or any(_computes(expr, safe) for expr in _evaluated(op))
 
 
 def _evaluated(op: Instr) -> tuple[Expr, ...]:
@@ -572,7 +575,7 @@ def _evaluated(op: Instr) -> tuple[Expr, ...]:
     return ()
 
 
-def _computes(expr: Expr) -> bool:
+def _computes(expr: Expr, safe: frozenset[str]) -> bool:
     stack = [expr]
     while stack:
         match stack.pop():
@@ -582,7 +585,7 @@ def _computes(expr: Expr) -> bool:
                 if not all(isinstance(part, _REFERENCES) for part in parts):
                     return True
             case Mix(op, parts):
-                if op not in _SAFE_OPERATORS:
+                if op not in safe:
                     return True
                 stack += parts
             case Build(_, items):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Iterable, MutableMapping, Sequence
 from functools import partial
-from typing import Any, Generic, NamedTuple, NoReturn, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, NoReturn, TypeVar
 
 from ackdoctor.flow.build import CfgBuilder, Ends, Fork
 from ackdoctor.model.cfg import Bind, ClassInfo, Expr, Function, Global, Literal, Name, Not
@@ -96,11 +96,13 @@ class Lowering(Generic[_Node]):
 
     __slots__ = ("builder", "closures", "qualname", "tables", "values")
 
+    safe_operators: ClassVar[frozenset[str]] = frozenset()  # they do not raise in this language
+
     def __init__(self, tables: Tables, qualname: str, span: Span) -> None:
         self.tables = tables
         self.values = tables.values
         self.qualname = qualname
-        self.builder = CfgBuilder(span)
+        self.builder = CfgBuilder(span, self.safe_operators)
         self.closures: dict[str, Function] = {}
 
     def kind(self, node: _Node) -> Any:

@@ -278,6 +278,8 @@ ACCESSES = frozenset(  # names that a client of a remote store shares with colle
     "incrBy clear contains containsKey getOrDefault putIfAbsent addAll size length iterator equals copy".split()
 )
 
+MAP_CHANGES = frozenset({"put", "putAll", "merge"})  # they do not raise on a map of the standard library
+
 # ---- calls that make code, and reflection ----
 
 PARTIALS = frozenset({"partial"})

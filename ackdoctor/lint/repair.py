@@ -2,7 +2,8 @@
 
 A batch of fixes is accepted if each of its findings is gone, no rule reports anything new in any file, and every file can
 still be read.  Otherwise smaller batches are tried, down to one fix; a fix that fails alone is dropped.  Of fixes that
-overlap the first one wins; the others are tried on the result.
+overlap the first one wins; the others are tried on the result.  A fix of a spout that makes its topology report an
+unset bound is tried again together with the fix of that report.
 """
 
 import difflib
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ackdoctor.config import RuleOptions, Settings
-from ackdoctor.fixes import Document, fixes_of, open_document
+from ackdoctor.fixes import CONSEQUENCES, Document, fixes_of, open_document
 from ackdoctor.lint.discover import LIMIT, is_text, language_of
 from ackdoctor.model.finding import Edit, Finding, Fix, Report
 from ackdoctor.model.source import Span, decode_leniently, read_file, replacing
@@ -31,9 +32,14 @@ class _Offer(NamedTuple):
     fix: Fix
 
     @property
-    def path(self) -> str:
-        """The file that the fix changes."""
-        return self.finding.site.path
+    def edits(self) -> Iterable[tuple[str, Edit]]:
+        """The edits, each with its file."""
+        return ((edit.path or self.finding.site.path, edit) for edit in self.fix.edits)
+
+    @property
+    def paths(self) -> set[str]:
+        """The files that the fix changes."""
+        return {path for path, _ in self.edits}
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -102,9 +108,12 @@ class Repairs:
             rejected |= {each.key for each in dropped}
             if accepted:
                 self._apply(accepted)
-                changed = {each.path for each in accepted}  # what failed there may hold now
+                changed = {path for each in accepted for path in each.paths}  # what failed there may hold now
                 rejected = {key for key in rejected if key[1] not in changed}
                 known, report = self._everything(self.after), self._report(self.after)
+        for path, document in self._documents.items():
+            if unsafe and document is not None and document.refusal:
+                self.refused.setdefault(path, document.refusal)
         self.fixed = before - _amounts(report)
         return report
 
@@ -146,37 +155,70 @@ class Repairs:
             fixes = fixes_of(finding, document) if document is not None else ()
             offers = (_Offer(finding, fix) for fix in fixes if wanted(fix))
             offer = next((each for each in offers if each.key not in rejected), None)
-            why = (
-                _unwritable(self._root / offer.path)
-                if offer is not None and offer.path not in self._text
-                else ""
-            )
-            if why:
-                self.refused[finding.site.path] = why
-            elif offer is not None:
+            if offer is not None and self._is_writable(offer):
                 found.append(offer)
         return found
+
+    def _is_writable(self, offer: _Offer) -> bool:
+        """Whether all files that a fix changes can be written."""
+        for path in sorted(offer.paths - self._text.keys()):
+            if why := _unwritable(self._root / path):
+                self.refused[path] = why
+                return False
+        return True
 
     def _largest(self, offers: Sequence[_Offer], known: Report) -> tuple[Sequence[_Offer], Sequence[_Offer]]:
         """Return a batch that holds; or else one offer that does not, to be dropped."""
         batch = _disjoint(offers)
+        failed: Sequence[_Offer] = ()
         while self._runs > 0:
             self._runs -= 1
-            contents = {path: data for path, data in self._edited(batch).items() if data is not None}
-            wrong = _worse(batch, known, self._everything({**self.after, **contents}))
-            if not wrong and len(contents) == len({each.path for each in batch}):
+            edited = self._edited(batch)
+            contents = {path: data for path, data in edited.items() if data is not None}
+            found = self._everything({**self.after, **contents})
+            wrong = _worse(batch, known, found)
+            if not wrong and len(contents) == len(edited):
                 return batch, ()
             if len(batch) == 1:
-                return (), batch
-            clean = [each for each in batch if each.path not in wrong]
+                wider = self._widened(batch[0], known, found) if not failed else None
+                failed = failed or batch
+                if wider is None:
+                    return (), failed
+                batch = [wider]
+                continue
+            clean = [each for each in batch if not each.paths & wrong]
             batch = clean if clean and len(clean) < len(batch) else batch[: len(batch) // 2]
         return (), offers
+
+    def _widened(self, offer: _Offer, known: Report, found: Report) -> _Offer | None:
+        """Return a fix together with the fixes of what it makes a topology report; None if there is no such report."""
+        before = {_key(each) for each in known.findings}
+        new = [each for each in found.findings if each.code in CONSEQUENCES and _key(each) not in before]
+        more, titles = [], [offer.fix.title]
+        for each in new:
+            path = each.site.path
+            document = self._document(path)
+            span = _unmoved(each.site.span, [edit for place, edit in offer.edits if place == path])
+            there = replace(each, site=replace(each.site, span=span))
+            fix = next(fixes_of(there, document), None) if document is not None else None
+            if fix is None:
+                return None
+            more += [edit._replace(path=path) for edit in fix.edits]
+            titles.append(f"{fix.title} in {path.rpartition('/')[2]}")
+        if not new or any(
+            _touch(one.span, two.span) for path, one in offer.edits for two in more if two.path == path
+        ):
+            return None
+        edits = (*offer.fix.edits, *more)
+        wider = offer._replace(fix=Fix(title="; ".join(titles), safe=False, edits=edits))
+        return wider if self._is_writable(wider) else None
 
     def _edited(self, batch: Iterable[_Offer]) -> dict[str, bytes | None]:
         """Return the contents of the files with the fixes of a batch; None for a file that cannot hold them."""
         edits: dict[str, list[Edit]] = {}
         for each in batch:
-            edits.setdefault(each.path, []).extend(each.fix.edits)
+            for path, edit in each.edits:
+                edits.setdefault(path, []).append(edit)
         found: dict[str, bytes | None] = {}
         for path, group in edits.items():
             document = self._document(path)
@@ -203,7 +245,9 @@ class Repairs:
         found = None
         if data is not None:
             language = "text" if is_text(path) else language_of(path).name
-            found = open_document(data, language, on_missing_path=self._options.on_missing_path)
+            found = open_document(
+                data, language, on_missing_path=self._options.on_missing_path, place=self._root / path
+            )
             if found is None:
                 self.refused[path] = "its bytes are not those of its encoding"
             elif found.root is None and language != "text":
@@ -250,11 +294,21 @@ def _disjoint(offers: Sequence[_Offer]) -> list[_Offer]:
     chosen: list[_Offer] = []
     taken: dict[str, list[Span]] = {}
     for offer in offers:
-        spans = taken.setdefault(offer.path, [])
-        if not any(_touch(edit.span, span) for edit in offer.fix.edits for span in spans):
+        if not any(_touch(edit.span, span) for path, edit in offer.edits for span in taken.get(path, ())):
             chosen.append(offer)
-            spans += (edit.span for edit in offer.fix.edits)
+            for path, edit in offer.edits:
+                taken.setdefault(path, []).append(edit.span)
     return chosen
+
+
+def _unmoved(span: Span, edits: Iterable[Edit]) -> Span:
+    """Return where the lines of a span were before these edits."""
+    line = span.line
+    for edit in sorted(edits):
+        more = edit.text.count("\n") - (edit.span.end_line - edit.span.line)
+        if edit.span.line + more <= line:
+            line -= more
+    return span._replace(line=line, end_line=line + span.end_line - span.line)
 
 
 def _touch(one: Span, other: Span) -> bool:

@@ -93,10 +93,11 @@ class HeapWitness:
 
 
 class Edit(NamedTuple):
-    """A replacement of the text in a span, in the file of the finding."""
+    """A replacement of the text in a span; `path` is that of the file if it is not that of the finding."""
 
     span: Span
     text: str
+    path: str = ""
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)

@@ -110,7 +110,10 @@ def _fix(finding: Finding) -> Json | None:
     fix = finding.fix
     if fix is None:
         return None
-    edits = [{**_span(edit.span), "text": edit.text} for edit in fix.edits]
+    edits = [
+        {**({"path": edit.path} if edit.path else {}), **_span(edit.span), "text": edit.text}
+        for edit in fix.edits
+    ]
     return {"title": fix.title, "safe": fix.safe, "edits": edits}
 
 
@@ -252,16 +255,16 @@ def _result(finding: Finding, indexes: Mapping[str, int], sources: Sources) -> J
         flow = [_flow_step(order, step, sources.root) for order, step in enumerate(steps, start=1)]
         result["codeFlows"] = [{"threadFlows": [{"locations": flow}]}]
     if finding.fix is not None:
-        replacements = [
-            {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
-            for edit in finding.fix.edits
+        changes: dict[str, list[Json]] = {}
+        for edit in finding.fix.edits:
+            replacement = {"deletedRegion": _region(edit.span), "insertedContent": {"text": edit.text}}
+            changes.setdefault(edit.path or finding.site.path, []).append(replacement)
+        files = [
+            {"artifactLocation": _artifact(path, sources.root), "replacements": replacements}
+            for path, replacements in changes.items()
         ]
-        change = {
-            "artifactLocation": _artifact(finding.site.path, sources.root),
-            "replacements": replacements,
-        }
         title = finding.fix.title + ("" if finding.fix.safe else " (unsafe)")
-        result["fixes"] = [{"description": _text(title), "artifactChanges": [change]}]
+        result["fixes"] = [{"description": _text(title), "artifactChanges": files}]
     return result
 
 

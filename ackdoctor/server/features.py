@@ -224,7 +224,7 @@ async def _quick_fixes(
 
     fixes = await server.engine.run(job, until_change=True)
     actions = [
-        quick_fix(each, fix, server.edit_of(path, [text.edit(edit) for edit in fix.edits]), shown[each])
+        quick_fix(each, fix, server.edits_of(_by_path(checked, path, fix)), shown[each])
         for each, fix in sorted(fixes.items(), key=lambda item: not item[1].safe)
     ]
     for each in findings:
@@ -232,6 +232,16 @@ async def _quick_fixes(
         if edit is not None:
             actions.append(ignore_action(each, server.edit_of(path, [text.edit(edit)]), shown[each]))
     return actions
+
+
+def _by_path(checked: Checked, path: str, fix: Fix) -> Mapping[str, list[types.TextEdit]]:
+    """Return the edits of a fix by the absolute paths of their files; those of the finding's file have none."""
+    found: dict[str, list[types.TextEdit]] = {}
+    for edit in fix.edits:
+        place = edit.path or checked.folder.place(path)
+        _, text = checked.text_of(place)
+        found.setdefault(checked.folder.path(place), []).append(text.edit(edit))
+    return found
 
 
 def _includes(wanted: Sequence[types.CodeActionKind | str] | None, kind: str) -> bool:

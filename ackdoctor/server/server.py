@@ -7,7 +7,7 @@ comes, everything else.  A client that asks for diagnostics gets them at once an
 import asyncio
 import gc
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -172,12 +172,21 @@ class Server(LanguageServer):
 
     def edit_of(self, path: str, edits: list[types.TextEdit]) -> types.WorkspaceEdit:
         """Return the edit of a buffer: of this version of it, if the client knows versions."""
-        uri = self.views.uri(path)
+        return self.edits_of({path: edits})
+
+    def edits_of(self, edits: Mapping[str, list[types.TextEdit]]) -> types.WorkspaceEdit:
+        """Return the edit of several buffers or files, by their absolute paths."""
+        by_uri = {self.views.uri(path): group for path, group in edits.items()}
         if not self.can("workspace", "workspace_edit", "document_changes"):
-            return types.WorkspaceEdit(changes={uri: edits})
-        document = self.workspace.text_documents.get(uri)
-        version = types.OptionalVersionedTextDocumentIdentifier(uri, document.version if document else None)
-        return types.WorkspaceEdit(document_changes=[types.TextDocumentEdit(version, [*edits])])
+            return types.WorkspaceEdit(changes=by_uri)
+        changes = []
+        for uri, group in by_uri.items():
+            document = self.workspace.text_documents.get(uri)
+            version = types.OptionalVersionedTextDocumentIdentifier(
+                uri, document.version if document else None
+            )
+            changes.append(types.TextDocumentEdit(version, [*group]))
+        return types.WorkspaceEdit(document_changes=[*changes])
 
     def _changed(self, paths: Iterable[str]) -> None:
         self._touched.update(dict.fromkeys(paths))

@@ -166,7 +166,7 @@ def _notes_on_timeouts(result: Analysis) -> Iterator[str]:
     yield from asides(
         ((one.cause, one.roots) for one in result.expired),
         missing=dropped or " (it waits in a queue, or a worker's log is missing)",
-        unheard=dropped,
+        late=dropped,
     )
 
 

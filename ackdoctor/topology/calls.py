@@ -289,6 +289,7 @@ class Calls(Evaluator):
             logged = self._log(scope, obj, name, (), call)
             logged.inlined = not code.function.docstring_only
             logged.result = self.invoke(code, call.args, call.keywords, repeated=self._repeated(scope))
+            logged.until = len(self._run.calls)
             return logged.result
         return self._library_method(scope, obj, name, call)
 

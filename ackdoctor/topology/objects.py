@@ -101,7 +101,7 @@ class Invocation:
 
     `names` are the qualified names of a function or class that is called without an object.  `kind` is "call", "set"
     for an assignment of the field `name`, or "item" for `receiver[args[0]]`.  `order` counts all calls of a run.
-    `inlined`: the project has the method, and the calls in it are logged as well.
+    `inlined`: the project has the method, and the calls in it are logged as well, with orders below `until`.
     """
 
     name: str
@@ -117,6 +117,7 @@ class Invocation:
     kind: str = "call"
     repeated: bool = False  # in the body of a loop over unknown elements
     inlined: bool = False
+    until: int = 0
     result: "Data" = None
 
     def argument(self, index: int, keyword: str = "") -> "Data | None":

@@ -10,13 +10,14 @@ from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.events import Dropped, Path
 from ackdoctor.flow.expressions import memoize, names_in
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.pure_calls import inline_calls, size_of
+from ackdoctor.flow.pure_calls import inline_calls, is_field, size_of
 from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Live, State
+from ackdoctor.flow.transfer.declared import local_values
 from ackdoctor.flow.transfer.escape import release
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
 from ackdoctor.flow.values import TAKEN, Container, Field, TickTest, Token, TokenRef, fields_in, tokens_in
-from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS
+from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS, HAS_NEXT
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Item, Literal, Mix, Name, Way
 from ackdoctor.model.protocol import Stage, Tick
 
@@ -69,13 +70,16 @@ def tick_test(context: Context, function: Function, state: State, condition: Exp
 # ---- changes of a buffer ----
 
 
-def empty_buffer(context: Context, path: Path, state: State, field: str) -> State:
+def empty_buffer(context: Context, path: Path, state: State, field: str, *, in_place: bool = False) -> State:
     """Return the state after a field was emptied, and record the event if its tuples are still owed.
 
-    While an exception leaves the handler, the worker ends, and with it the field.
+    In place (`clear()`), the locals that are the field's own collection are empty too.  While an exception leaves the
+    handler, the worker ends, and with it the field.
     """
     if field not in context.stored_stages:
         return context.touch(state, Field(field))
+    if in_place:
+        state = _empty_names(path.function, state, field)
     state = take_buffer(context, path, state, field)
     leaves = path.step.way is Way.RAISE
     indexed = field in _indexed_fields(path.function)
@@ -84,6 +88,18 @@ def empty_buffer(context: Context, path: Path, state: State, field: str) -> Stat
     if known in (*AS_FOUND, LEFT) and not (leaves or indexed or is_used):
         _record_dropped(context, path, field)
     return state.with_contents(Field(field), EMPTY)
+
+
+def _empty_names(function: Function, state: State, field: str) -> State:
+    """Return the state in which the locals that are a field's own collection, and no copy of it, have no tuples."""
+    assigned = local_values(function)
+    emptied = {
+        name
+        for name, value in state.env.items()
+        if value == Field(field) and name in assigned
+        if all(not isinstance(made, Call) and is_field(function, made) for made in assigned[name])
+    }
+    return state.replace(env={name: value for name, value in state.env.items() if name not in emptied})
 
 
 def is_whole_slice(place: Expr) -> bool:
@@ -274,6 +290,11 @@ def _learn_emptiness(
             nothing = not nothing
         case Mix(op="any", parts=(tested,)):
             pass
+        case Mix(op="call", parts=(Attr(obj=iterator, name=name),)) if name == HAS_NEXT:
+            field = evaluate(context, function, state, iterator)
+            if nothing and isinstance(field, Field) and state.contents.get(field) in AS_FOUND:
+                return state.with_contents(field, UNKNOWN)  # it had no tuples, or the loop skipped them
+            return state
         case Compare(left=left, op=op, right=Literal(value=int(bound))) if (
             whole := size_of(left)
         ) is not None:

@@ -223,7 +223,7 @@ def _assign_item(
             case Field(name=field) if value == Field(field, taken=True):
                 return put_back(context, path, state, field)
             case Field(name=field, taken=False) if is_whole_slice(Item(obj, key)):
-                return empty_buffer(context, path, state, field)
+                return empty_buffer(context, path, state, field, in_place=True)
             case Field(name=field):
                 return _store_empty_collection(path, state, value, stored_tuple(field))
             case Container(items=items, keys=keys) if keys and isinstance(obj, Name):

@@ -257,7 +257,7 @@ def _field_method(
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
     if name in CLEARS and not inner:
-        return CallEffect(empty_buffer(context, path, state, field), None, may_raise=False)
+        return CallEffect(empty_buffer(context, path, state, field, in_place=True), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:
             state = context.touch(state, Field(field))

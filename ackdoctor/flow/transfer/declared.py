@@ -1,6 +1,6 @@
 """What the code declares and assigns: the types of locals and fields, and the classes of the objects in them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.expressions import calls_by_result, memoize
@@ -152,10 +152,38 @@ def field_values(context: Context, name: str) -> Iterator[tuple[Function, Expr |
     holder, _, last = name.rpartition(".")
     cls = field_class(context, holder) if holder else None
     order = context.component.lineage if not holder else context.program.lineage(cls).order if cls else ()
-    for method in (method for each in order for method in each.methods.values()):
+    yield from _assigned_in(order, last)
+
+
+def _assigned_in(classes: Iterable[ClassInfo], name: str) -> Iterator[tuple[Function, Expr | Call]]:
+    for method in (method for each in classes for method in each.methods.values()):
         for assigned in attribute_assignments(method):
-            if assigned.name == last:
+            if assigned.name == name:
                 yield method, calls_by_result(method).get(assigned.value, assigned.value)
+
+
+def own_field_values(
+    context: Context, function: Function, name: str
+) -> Iterator[tuple[Function, Expr | Call]]:
+    """Yield what the code assigns to a field of a function's own object: the component, or another object of the project."""
+    cls = _other_class(context, function)
+    if cls is None:
+        yield from field_values(context, name)
+    else:
+        yield from _assigned_in(context.program.lineage(cls).order, name)
+
+
+def own_field_type(context: Context, function: Function, name: str) -> tuple[ClassInfo, str] | None:
+    """Return the declared type of a field of a function's own object, and the class that declares it."""
+    cls = _other_class(context, function)
+    return context.component.declared(name) if cls is None else declared_field_of(context, cls, name)
+
+
+def _other_class(context: Context, function: Function) -> ClassInfo | None:
+    """Return the class of a method, or of the function around a closure; None if the component derives from it."""
+    outermost = function.qualname.partition(".<locals>")[0]
+    cls = context.unit(function).classes.get(outermost.rpartition(".")[0])
+    return None if cls is None or cls in context.component.lineage else cls
 
 
 def class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:

@@ -25,6 +25,7 @@ from ackdoctor.flow.domains.predicates import PREDICATES
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
+from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.induction import (
     BodyCounter,
     CountedLoop,
@@ -288,17 +289,18 @@ def _unknown_iterations(
 ) -> Iterator[tuple[bool, State]]:
     """Yield the iterations over an unknown iterable: at least one if the path knows it is not empty, none if it knows it is."""
     state = path.state
-    known = next(
-        (state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts),
-        None,
-    )
+    emptiness = nonempty_facts(path.function, op.iterable)
+    known = next((state.facts[fact] for fact in emptiness if fact in state.facts), None)
     if known is None and _has_elements(context, path.function, op.iterable):
         known = True
+    tested = tested_subjects(path.function).intersection(emptiness) if known is None and not again else ()
     if known is not False:
         more = state.enter_loop(op.loop, LoopState(None, None)) if known else state
+        more = more.replace(facts={**more.facts, **dict.fromkeys(tested, True)}) if tested else more
         yield True, assign(context, path, more, op.target, None)
     if again or not (known or _covers_batch(context, path, op)):
-        yield False, state.leave_loop(op.loop)
+        left = state.replace(facts={**state.facts, **dict.fromkeys(tested, False)}) if tested else state
+        yield False, left.leave_loop(op.loop)
 
 
 def _covers_batch(context: Context, path: Path, op: Next) -> bool:

@@ -22,6 +22,8 @@ from ackdoctor.flow.transfer.declared import (
     field_class,
     field_values,
     local_values,
+    own_field_type,
+    own_field_values,
 )
 from ackdoctor.libraries import Library
 from ackdoctor.libraries.vocabulary import (
@@ -30,6 +32,7 @@ from ackdoctor.libraries.vocabulary import (
     COLLECTION_WRAPPERS,
     EXECUTOR_WORDS,
     LOGGING,
+    MAP_CHANGES,
     METRICS,
     NEVER_RAISES,
     QUEUES,
@@ -58,9 +61,12 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
     name = last_name(call.func)
     if name in LOGGING:
         return False
-    if name not in NEVER_RAISES and name not in ACCESSES:
+    known = name in NEVER_RAISES or name in ACCESSES
+    if not known and name not in MAP_CHANGES:
         return True
     in_memory = isinstance(call.func, Attr) and is_in_memory(context, function, call.func.obj)
+    if not known:
+        return not in_memory
     if call.result in _lone_calls(function) and not in_memory:
         return True
     if name not in ACCESSES or not isinstance(call.func, Attr):
@@ -120,7 +126,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
         case Global():
             return _is_remote_name(context, context.unit(function), expr, depth)
         case Attr(name=field) if is_field(function, expr):
-            return _all_remote(context, field_values(context, field), depth)
+            return _all_remote(context, own_field_values(context, function, field), depth)
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
         case Name():
@@ -191,7 +197,7 @@ def declared_names(context: Context, function: Function, expr: Expr) -> tuple[st
         case Name(id=name):
             text, unit = declared_type(function, name), context.unit(function)
         case Attr(name=field) if is_field(function, expr):
-            found = context.component.declared(field)
+            found = own_field_type(context, function, field)
             text, unit = (
                 (found[1], context.program.units[found[0].path]) if found else ("", context.unit(function))
             )
@@ -214,7 +220,7 @@ def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
         return (any if by_name else all)(_is_memory_name(context, name) for name in names)
     match expr:
         case Attr(name=field) if is_field(function, expr):
-            values = list(field_values(context, field))
+            values = list(own_field_values(context, function, field))
         case Name():
             values = list(_local_values(function, expr))
         case _:

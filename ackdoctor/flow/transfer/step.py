@@ -137,7 +137,7 @@ def _done(context: Context, path: Path, step: Step) -> State:
         case Drop(target=Item(obj=whole)):
             held = evaluate(context, function, state, whole)
             if isinstance(held, Field) and is_whole_slice(step.op.target) and not held.taken:
-                state = empty_buffer(context, path, state, held.name)
+                state = empty_buffer(context, path, state, held.name, in_place=True)
             elif isinstance(held, Field):
                 state = context.touch(state, held)
             return invalidate_contents(state, whole, step.op)

@@ -325,6 +325,8 @@ class Lowering(SharedLowering[Node]):
 
     __slots__ = ("file", "frame", "result")
 
+    safe_operators = frozenset({"+", "-", "*", "number"})  # the compiler has checked the operands
+
     def __init__(self, file: SourceFile, frame: Frame, qualname: str, span: Span) -> None:
         super().__init__(TABLES, qualname, span)
         self.file = file

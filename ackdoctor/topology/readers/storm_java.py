@@ -57,7 +57,8 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         node = node_of(call, identifier(call.args[0], call), _ROLES[call.name])
         if not isinstance(call.args[0], str) and not node.repeated:
             gaps.append(Gap(f"the id of this {node.role} is computed: {node.id}", call.place))
-        if node.id in nodes and not node.repeated and isinstance(call.args[0], str):
+        is_new = not node.repeated and isinstance(call.args[0], str) and not _is_delegated(builder, call)
+        if node.id in nodes and is_new:
             why = f"`{node.id}` is declared twice: the builder refuses the second one"
             defects.append(
                 Defect(
@@ -70,6 +71,14 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         settings += window_settings(call.argument(1), call.order, node.id)
         settings += component_settings(declared, calls, node.id)
     return Wired(tuple(nodes.values()), tuple(edges), tuple(settings), tuple(gaps), tuple(defects))
+
+
+def _is_delegated(builder: Obj, call: Invocation) -> bool:
+    """Whether a wiring method of the project's own builder makes the call, for the id that it got."""
+    return any(
+        outer.order < call.order < outer.until and outer.name in WIRING and outer.args[:1] == call.args[:1]
+        for outer in builder.calls
+    )
 
 
 # ---- subscriptions ----

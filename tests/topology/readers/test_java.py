@@ -151,6 +151,18 @@ def test_a_second_component_with_an_id_is_a_defect() -> None:
     assert [(each.kind, each.sure) for each in found.defects] == [("duplicate-component", "certain")]
 
 
+def test_overloads_of_a_builder_of_the_project_add_one_component() -> None:
+    more = """static class Own extends TopologyBuilder {
+        SpoutDeclarer setSpout(String id, Words spout) { return setSpout(id, spout, 1); }
+        SpoutDeclarer setSpout(String id, Words spout, int tasks) { return super.setSpout(id, spout, tasks); }
+    }"""
+    once = 'Own b = new Own(); b.setSpout("words", new Words());'
+    submit = 'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    assert one(once + submit, more).defects == ()
+    again = one(once + 'b.setSpout("words", new Words());' + submit, more)
+    assert [each.kind for each in again.defects] == ["duplicate-component"]
+
+
 def test_other_classes_with_the_name_of_the_builder_are_not_read() -> None:
     assert (
         read(GRAPH, TopologyBuilder="class TopologyBuilder { void setSpout(String id, Object o, int n) { } }")
