@@ -378,8 +378,7 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
     named_paths = {_entry(path) for path in named}
     fatal = settings.fatal_unreadable or STDIN in named
     if any(
-        fatal or unread.internal or _entry(root / unread.path) in named_paths
-        for unread in report.unreadable
+        fatal or unread.internal or _entry(root / unread.path) in named_paths for unread in report.unreadable
     ):
         return 2
     if report.findings:
@@ -387,16 +386,16 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
     return 0 if all(_has_nothing(root / unread.path) for unread in report.unreadable) else 2
 
 
-def _entry(path: str | Path) -> str:
+def _entry(path: str | Path) -> Path:
     """Return the entry of its directory that a path names: a link itself, not its target."""
     place = Path(path).absolute()
-    return os.path.join(os.path.realpath(place.parent), place.name)
+    return Path(os.path.realpath(place.parent)) / place.name
 
 
 def _has_nothing(path: Path) -> bool:
     """Return whether a path is a symbolic link to nothing, or to a directory above it."""
     target = os.path.realpath(path)
-    return path.is_symlink() and (not path.exists() or Path(_entry(path)).is_relative_to(target))
+    return path.is_symlink() and (not path.exists() or _entry(path).is_relative_to(target))
 
 
 # ---- settings ----

@@ -312,7 +312,10 @@ def test_a_link_that_leads_back_up_changes_no_exit_code(shell, monkeypatch, tmp_
     Path("bolt.py").write_text(text)
     Path("up").symlink_to(target)
     outcome = shell("lint", "--no-cache", ".")
-    assert (outcome.code, outcome.err) == (code, "up: a symbolic link that leads back to a directory above it\n")
+    assert (outcome.code, outcome.err) == (
+        code,
+        "up: a symbolic link that leads back to a directory above it\n",
+    )
 
 
 def test_a_link_loop_is_named(shell):
