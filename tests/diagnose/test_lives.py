@@ -63,7 +63,7 @@ def test_the_number_and_times_of_deaths_are_shown(shell):
     [
         ([0, 0, 1, 60, 61, 120, 121, 122], ", about every 60 s"),  # bursts, as of timeouts
         ([0, 60, 3000, 3060], ""),
-        ([0, 60, 120, 3600], ""),
+        ([0, 60, 120, 3540], ""),
         ([0, 60], ""),
     ],
 )
