@@ -31,6 +31,7 @@ from ackdoctor.model.cfg import (
     Test,
     Unpack,
 )
+from ackdoctor.model.acker import ACK_INIT
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Stage
@@ -62,7 +63,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         is_opt_out = depends_on_setting(context, ACKING)
         missing = [ended for ended in missing if not is_opt_out(ended.path)]
         token = missing[0].token if missing else None
-        if token is None:
+        if token is None or _is_acker(context):
             continue
         if _never_completed(flow, token):
             first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
@@ -78,6 +79,11 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         else:
             words = _words(context, "one path", flow, token, missing[0].path)
             yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
+
+
+def _is_acker(context: RuleContext) -> bool:
+    """Whether the component is an acker of a framework: its tuples belong to no tree."""
+    return Literal(ACK_INIT) in context.component.cls.attrs.values()
 
 
 def _in_later_code(context: RuleContext) -> Iterator[Finding]:
