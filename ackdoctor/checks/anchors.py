@@ -6,10 +6,10 @@ from typing import NamedTuple
 from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Anchors, Emitted, Flow
+from ackdoctor.flow.events import Anchors, Emitted, Flow, Path
 from ackdoctor.flow.values import Batch, Const, Container, Picked, Token, TokenKind, TokenRef
 from ackdoctor.flow.witness import completions, line_text
-from ackdoctor.model.cfg import Build, Item, Literal, Name
+from ackdoctor.model.cfg import Attr, Build, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, EntryKind, Misuse, Moment, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Stage
@@ -188,7 +188,7 @@ def _anchors(context: RuleContext, emit: Emitted) -> _Fault | None:
         case Container(items=items):
             ids = [item.token.name for item in items if isinstance(item, TokenRef) and item.part == "id"]
             if not ids or context.discipline.accepts_id:
-                return _nested(context, emit, name)
+                return _element(context, emit, name)
             raises = context.severity(Misuse.ANCHOR_ID) is Severity.ERROR
             words = context.words("list of ids", anchors=name, value=min(ids))
             return _Fault(words, Misuse.SUBJECT_ID if raises else Misuse.ANCHOR_ID)
@@ -211,12 +211,37 @@ def _one_tuple(context: RuleContext, name: str, tup: str) -> _Fault | None:
     return _Fault(words, Misuse.ANCHOR_SHAPE)
 
 
-def _nested(context: RuleContext, emit: Emitted, name: str) -> _Fault | None:
-    """Check for a list in a list, such as `anchors=[tups]`."""
+def _element(context: RuleContext, emit: Emitted, name: str) -> _Fault | None:
+    """Check for an element that is no tuple: `anchors=[tups]`, `anchors=[tup.values]`."""
     found = definition(emit.path, emit.args[name])
     if found is None or not isinstance(found.value, Build):
         return None
-    for item in found.value.items:
-        if isinstance(item, Name) and isinstance(found.visit.state.env.get(item.id), Batch):
-            return _Fault(context.words("nested", anchors=name, value=item.id), Misuse.ANCHOR_SHAPE)
+    wrong = [words for item in found.value.items if (words := _no_tuple(context, found.visit, item, name))]
+    raises = context.severity(Misuse.ANCHOR_ELEMENT) is Severity.ERROR
+    if not wrong or (not raises and len(wrong) < len(found.value.items)):
+        return None  # a framework that skips the element takes the others
+    return _Fault(wrong[0], Misuse.ANCHOR_ELEMENT)
+
+
+def _no_tuple(context: RuleContext, visit: Path, item: Expr, name: str) -> Words | None:
+    """Return the words on an element of a list of anchors that is no tuple and no id."""
+    env, shape = visit.state.env, context.dialect.shape
+    match item:
+        case Name(id=inner) if isinstance(env.get(inner), (Batch, Container)):
+            return context.words("nested", anchors=name, value="[...]" if inner.startswith("%") else inner)
+        case Build(kind="list" | "tuple", items=items):
+            names = ", ".join(each.id if isinstance(each, Name) else "..." for each in items)
+            return context.words("nested", anchors=name, value=f"[{names}]")
+        case Attr(obj=Name(id=tup), name=attribute) if attribute in (
+            shape.values,
+            shape.component,
+            shape.stream,
+            shape.task,
+        ):
+            if isinstance(value := env.get(tup), TokenRef) and not value.part:
+                return context.words("element", anchors=name, what=f"{tup}.{attribute}", value=tup)
+        case Literal(value=None):
+            return context.words("element", anchors=name, what="None", value="tup")
+        case _:
+            pass
     return None

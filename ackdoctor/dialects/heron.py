@@ -136,6 +136,7 @@ _BOLT = Role(
                 "ack calls int() on the tick's id, which raises ValueError and stops the instance", Price.EXIT
             ),
             Misuse.ANCHOR_SHAPE: _SKIPPED,
+            Misuse.ANCHOR_ELEMENT: _SKIPPED,
             Misuse.ANCHOR_ID: _SKIPPED,
             Misuse.SUBJECT_ID: cost(
                 'Heron logs "Only HeronTuple type is supported" and ignores the call', Price.TIMEOUT

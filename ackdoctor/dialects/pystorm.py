@@ -76,6 +76,9 @@ BOLT = Role(
             Misuse.ANCHOR_SHAPE: cost(
                 "the tuple's five fields are sent as five anchors and the worker exits", Price.KILL
             ),
+            Misuse.ANCHOR_ELEMENT: cost(  # JsonSerializer.readShellMsg, ShellBolt.handleEmit @ v2.8
+                "ShellBolt knows no tuple by this anchor and the worker exits", Price.KILL
+            ),
             Misuse.ANCHOR_ID: cost(
                 "every character of the id is sent as an anchor and the worker exits", Price.KILL
             ),

@@ -160,6 +160,7 @@ BOLT = Role(
             **SHELL_BOLT,
             Misuse.SUBJECT_ID: cost("an id has no attribute id: AttributeError", Price.ERROR),
             Misuse.ANCHOR_SHAPE: NOT_ITERABLE,
+            Misuse.ANCHOR_ELEMENT: cost("the anchor has no attribute id: AttributeError", Price.ERROR),
             Misuse.ANCHOR_ID: NO_ID_OF_CHARACTER,
             Misuse.ANCHOR_NONE: cost("None cannot be iterated: TypeError", Price.ERROR),
             Misuse.PAYLOAD_SHAPE: cost(
@@ -183,6 +184,7 @@ BASIC = BOLT.derive(
         tick=TickDuty.AUTO,
         costs={
             Misuse.ANCHOR_SHAPE: None,
+            Misuse.ANCHOR_ELEMENT: None,
             Misuse.ANCHOR_ID: None,
             Misuse.ANCHOR_NONE: None,
             Misuse.ANCHOR_IGNORED: cost(

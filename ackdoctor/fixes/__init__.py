@@ -7,6 +7,7 @@ When in doubt there is no fix.  An edit of code that a component inherits or sha
 import codecs
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 
 from ackdoctor.fixes import (
     anchors,
@@ -128,7 +129,7 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     DEAD_SETTING: (settings.remove_setting,),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
-    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track),
+    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track, java_spouts.track_all),
     SPOUT_WITHOUT_REPLAY: (spouts.track, java_spouts.track),
     SPOUT_BUFFER_LEAK: (
         spouts.forget,
@@ -218,7 +219,9 @@ def _breaks(document: Document, fix: Fix) -> bool:
     return len(faults(text, inserted)) > len(faults(document.text, ()))
 
 
-def open_document(data: bytes, language: str, *, on_missing_path: str = "") -> Document | None:
+def open_document(
+    data: bytes, language: str, *, on_missing_path: str = "", place: Path | None = None
+) -> Document | None:
     """Return a file as a document, "text" without a tree; None for one that does not decode exactly."""
     encoding_of, tree = _reader(language)
     mark = codecs.BOM_UTF8 if data.startswith(codecs.BOM_UTF8) else b""
@@ -232,7 +235,13 @@ def open_document(data: bytes, language: str, *, on_missing_path: str = "") -> D
     if not exact:
         return None
     return Document(
-        text, encoding, mark, tree(text), java=language == "java", on_missing_path=on_missing_path
+        text,
+        encoding,
+        mark,
+        tree(text),
+        java=language == "java",
+        on_missing_path=on_missing_path,
+        place=place,
     )
 
 

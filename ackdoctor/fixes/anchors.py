@@ -55,6 +55,8 @@ def repair_arguments(finding: Finding, document: Document) -> Fix | None:
             return _replace(document, named, _as_list(document, named.children[0]))
         case "list of ids" if named is not None:
             return _replace(document, named, _without_ids(document, named.children[0]))
+        case "element" if named is not None and len(named.children[0].children) == 1:
+            return _replace(document, named, _without_attribute(document, named.children[0].children[0]))
         case "nested" if named is not None and len(named.children[0].children) == 1:
             return _replace(document, named, document.source(named.children[0].children[0]))
         case "ignored" if named is not None:
@@ -94,6 +96,11 @@ def _without_ids(document: Document, value: Node) -> str | None:
     tuples = [_without_id(each) for each in value.children] if value.kind == "list" else []
     names = [document.source(each) for each in tuples if each is not None]
     return f"[{', '.join(names)}]" if names and len(names) == len(tuples) else None
+
+
+def _without_attribute(document: Document, element: Node) -> str | None:
+    """Return the list of the tuple whose attribute an anchor names."""
+    return _as_list(document, element.children[0]) if element.children else None
 
 
 def _leave_out(document: Document, given: list[Node], argument: Node) -> Fix | None:

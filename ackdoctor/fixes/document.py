@@ -20,6 +20,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ackdoctor.model.finding import Edit
 from ackdoctor.model.source import Span
@@ -68,6 +69,7 @@ class Document:
     """One file; `root` is the root of its tree, or None if this Python cannot parse it.
 
     `on_missing_path` is what the settings want on a path that leaves a tuple open: "ack", "fail", or "" to decide by the code.
+    `place` is where the file is on disk; `refusal` says why the last fix that needs other files was refused.
     """
 
     def __init__(
@@ -79,6 +81,7 @@ class Document:
         *,
         java: bool,
         on_missing_path: str = "",
+        place: Path | None = None,
     ) -> None:
         self.text = text
         self.encoding = encoding
@@ -86,6 +89,8 @@ class Document:
         self.root = root
         self.java = java
         self.on_missing_path = on_missing_path
+        self.place = place
+        self.refusal = ""
         self._starts = line_starts(text)
         found = _LINE_END.search(text)
         self.newline = found[0] if found else "\n"

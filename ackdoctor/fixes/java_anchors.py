@@ -3,7 +3,15 @@
 import re
 
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import handler_of, has_two_values, input_of, is_left_on_purpose, is_local
+from ackdoctor.fixes.handlers import (
+    handler_of,
+    has_two_values,
+    input_of,
+    is_left_on_purpose,
+    is_local,
+    parameters,
+)
+from ackdoctor.fixes.java_methods import calls_of, has_overload, types_of
 from ackdoctor.model.finding import Edit, Finding, Fix
 
 _MOST_HELPERS = 8
@@ -22,7 +30,7 @@ def anchor_in_handler(finding: Finding, document: Document) -> Fix | None:
 def anchor_in_helper(finding: Finding, document: Document) -> Fix | None:
     """Pass the input on to the helper that emits, and anchor the emit to it.
 
-    All helpers between the handler and the emit must be private, so that every call of them is in the file.
+    Every call of the helpers between the handler and the emit must be in this file.
     """
     emit = document.node_at(finding.site.span, "call") if document.java and finding.details else None
     helper = emit.nearest("function") if emit is not None else None
@@ -42,16 +50,19 @@ def anchor_in_helper(finding: Finding, document: Document) -> Fix | None:
         if function in done:
             continue
         done.append(function)
-        added = _with_parameter(document, function, f"{kind} {name}", name)
-        calls = _calls_of(document, function)
-        if added is None or calls is None or len(done) > _MOST_HELPERS:
+        calls = calls_of(document, function)
+        if calls is None or len(done) > _MOST_HELPERS:
             return None
-        passed.append(added)
+        has = _has_parameter(document, function, kind, name, calls)
+        added = _with_parameter(document, function, kind, name) if not has else None
+        if added is None and not has:
+            return None
+        passed += [added] if added is not None else []
         for call in calls:
             caller = call.nearest("function")
             if caller is None or caller.nearest("class") is not scope:
                 return None
-            passed.append(_with_argument(document, call, name))
+            passed += [_with_argument(document, call, name)] if not has else []
             waiting.append(caller)
     title = f"Pass `{name}` to `{helper.name}`, and anchor the emit to it"
     return Fix(title=title, safe=False, edits=(*edits, *passed))
@@ -73,17 +84,10 @@ def _tuple_type(document: Document, handler: Node, name: str) -> str | None:
     return None
 
 
-def _with_parameter(document: Document, function: Node, code: str, name: str) -> Edit | None:
-    """Add a first parameter to a private method that has no variable of this name, and no other method its name."""
-    scope = function.nearest("class")
-    head = document.text[function.start : function.children[-1].start]
-    named = (
-        [node for node in scope.children if node.kind == "function" and node.name == function.name]
-        if scope
-        else []
-    )
+def _with_parameter(document: Document, function: Node, kind: str, name: str) -> Edit | None:
+    """Add a first parameter to a method that has no variable of this name."""
     called = next((node for node in function.children if node.kind == "name"), None)
-    if not re.search(r"\bprivate\b", head) or len(named) != 1 or called is None:
+    if called is None or has_overload(document, function, kind):
         return None
     if is_local(function, name) or has_two_values(document, function, name):
         return None
@@ -91,26 +95,20 @@ def _with_parameter(document: Document, function: Node, code: str, name: str) ->
     if opening is None:
         return None
     more = document.text[opening.end() : opening.end() + 1] != ")"
+    code = f"{kind} {name}"
     return document.edit(opening.end(), opening.end(), f"{code}, " if more else code)
 
 
-def _calls_of(document: Document, function: Node) -> list[Node] | None:
-    """Return the calls of a private method; None if the file mentions it in another way, as in `this::send`."""
-    root = document.root
-    calls = (
-        [node for node in root.walk() if node.kind == "call" and node.name == function.name] if root else []
+def _has_parameter(document: Document, function: Node, kind: str, name: str, calls: list[Node]) -> bool:
+    """Whether an earlier fix made the input the first parameter of a method, and each call passes it."""
+    types = types_of(document, function)
+    passed = (next((each for each in call.children if each.kind == "argument"), None) for call in calls)
+    return (
+        parameters(function)[:1] == [name]
+        and types[:1] == [kind.rpartition(" ")[2]]
+        and not has_two_values(document, function, name)
+        and all(each is not None and document.source(each) == name for each in passed)
     )
-    calls = [
-        each
-        for each in calls
-        if not each.children
-        or each.children[0].kind != "receiver"
-        or document.source(each.children[0]) == "this"
-    ]
-    scope = function.nearest("class")
-    kind = rf"\b{scope.name}(?:<[^;=()]*>)?\s+" if scope is not None else ""
-    mentions = rf"::\s*{function.name}\b|\.this\s*\.\s*{function.name}\s*\(|{kind}(\w+)\b(?=[\s\S]*\b\1\.{function.name}\s*\()"
-    return calls if calls and not re.search(mentions, document.text) else None
 
 
 def _with_argument(document: Document, call: Node, name: str) -> Edit:

@@ -111,6 +111,9 @@ class Repairs:
                 changed = {path for each in accepted for path in each.paths}  # what failed there may hold now
                 rejected = {key for key in rejected if key[1] not in changed}
                 known, report = self._everything(self.after), self._report(self.after)
+        for path, document in self._documents.items():
+            if unsafe and document is not None and document.refusal:
+                self.refused.setdefault(path, document.refusal)
         self.fixed = before - _amounts(report)
         return report
 
@@ -242,7 +245,9 @@ class Repairs:
         found = None
         if data is not None:
             language = "text" if is_text(path) else language_of(path).name
-            found = open_document(data, language, on_missing_path=self._options.on_missing_path)
+            found = open_document(
+                data, language, on_missing_path=self._options.on_missing_path, place=self._root / path
+            )
             if found is None:
                 self.refused[path] = "its bytes are not those of its encoding"
             elif found.root is None and language != "text":

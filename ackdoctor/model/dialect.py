@@ -99,6 +99,7 @@ class Misuse(Enum):
     TICK_TWICE = "tick completed twice"
     TICK_NEVER = "tick never completed"
     ANCHOR_SHAPE = "anchors is not a list of tuples"
+    ANCHOR_ELEMENT = "anchors holds something that is no tuple"
     ANCHOR_ID = "anchors is an id"
     PAYLOAD_SHAPE = "payload is not a list"
     PAYLOAD_TUPLE = "payload is the input tuple itself"

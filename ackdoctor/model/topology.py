@@ -62,6 +62,7 @@ class Node:
     starts, if a file of the run has it.  `streams` are the streams that the wiring itself declares, with their fields, or
     None if it declares none.  `arguments` are what the wiring passes to a library class, by the library's own names
     ("processingGuarantee", "maxRetries").  `unread` says why nothing is known of its code; "" if it is read or known.
+    `functions` are those of a Trident stream on the way to the node, since the node before.
     """
 
     id: str
@@ -75,6 +76,7 @@ class Node:
     arguments: Mapping[str, Value] = field(default_factory=dict)
     unread: str = ""
     repeated: bool = False  # one node for all components of a loop
+    functions: tuple["Node", ...] = ()
 
     @property
     def short_class(self) -> str:

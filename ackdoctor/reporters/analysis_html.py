@@ -46,8 +46,8 @@ _MARKS = {
     "fail": "k-fail",
     "received": "k-link",
     "emitted": "k-link",
-    "spout hears ack": "k-heard",
-    "spout hears fail": "k-lost",
+    "spout gets ack": "k-acked",
+    "spout gets fail": "k-lost",
     "spout times out": "k-lost",
 }
 
@@ -284,7 +284,7 @@ def _life(life: Life) -> dict[str, object]:
         if row.what in {"init", "ack"}:
             xor ^= row.value
             held = str(xor)
-        elif row.what in {"spout hears ack", "spout hears fail"}:
+        elif row.what in {"spout gets ack", "spout gets fail"}:
             xor = 0
         steps.append(_row(row, after, held, again=again))
     return {

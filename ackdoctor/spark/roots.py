@@ -34,9 +34,9 @@ _WORDS: Mapping[int, str] = {
     EventKind.ACK: "ack",
     EventKind.FAIL: "fail",
     EventKind.RESET: "reset",
-    EventKind.COMPLETED: "spout hears ack",
-    EventKind.GAVE_UP: "spout hears fail",
-    EventKind.EXTENDED: "spout hears reset",
+    EventKind.COMPLETED: "spout gets ack",
+    EventKind.GAVE_UP: "spout gets fail",
+    EventKind.EXTENDED: "spout gets reset",
     EventKind.TIMED_OUT: "spout times out",
 }
 

@@ -55,7 +55,7 @@ EVENTS = _table(
 )
 
 # One row for each message to an acker, ticks included (kind ROTATED); and for each root that a spout's own
-# map dropped (TIMED_OUT), which the acker never hears of.
+# map dropped (TIMED_OUT), of which the acker gets no message.
 MESSAGES = _table(
     run=_TEXT,
     acker=_INT,  # task; 0 where it is not known

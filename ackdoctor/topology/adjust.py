@@ -94,8 +94,8 @@ def _adjusted(finding: Finding, uses: Iterable[_Use]) -> Finding:
 def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:
     """Say why a finding costs nothing in each of these topologies; "" if it does."""
     if finding.code in _ANCHORS:
-        heard = any(_is_heard(use, finding) for use in uses)
-        if not heard:
+        consumed = any(_is_consumed(use, finding) for use in uses)
+        if not consumed:
             return "no component subscribes to the stream"
     if finding.code == BATCH_WITHOUT_TIMER and f"|{_NO_TICKS}|" in f"{finding.cause}|":
         ticks = [use.wiring.setting(TICKS, use.node.id) for use in uses]
@@ -123,7 +123,7 @@ def _is_of_trees(finding: Finding) -> bool:
     return never or finding.code == UNANCHORED_EMIT
 
 
-def _is_heard(use: _Use, finding: Finding) -> bool:
+def _is_consumed(use: _Use, finding: Finding) -> bool:
     """Whether a component may subscribe to the stream of the emit on the finding's line."""
     place = finding.site.path, finding.site.span.line
     emits = [emit for emit in use.facts.emits if (emit.place.path, emit.place.line) == place]

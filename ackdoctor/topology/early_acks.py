@@ -61,6 +61,7 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import EntryKind, Moment, VerbKind
 from ackdoctor.model.protocol import Stage
 from ackdoctor.model.topology import Place
+from ackdoctor.topology.remote_writes import is_remote_stream, project_methods, writes_arguments
 
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 _STORES = CONTAINER_STORES | frozenset(
@@ -262,26 +263,23 @@ class _Object:
     def _writes(self, function: Function, call: Call) -> bool:
         """Whether a call writes to a resource: not a log, nor a collection, nor another object of the project."""
         name = last_name(call.func)
-        if name in LOGGING | PURE_CALLS or not isinstance(call.func, Attr):
+        if name in LOGGING | PURE_CALLS:
+            return False
+        methods = project_methods(self.context, function, call)
+        if methods is not None:
+            return writes_arguments(self.context, methods)
+        if not isinstance(call.func, Attr):
             return False
         obj = call.func.obj
-        if self.context.project_class(function, obj) is not None:
-            return False
         own = self.names.get(function)
         if function in self.context.own_names:
-            return uses_resource(self.context, function, call) or self._is_remote_stream(function, obj)
+            return uses_resource(self.context, function, call) or is_remote_stream(
+                self.context, function, obj
+            )
         is_field = isinstance(obj, Attr) and obj.obj == own
         in_memory = self.context.is_in_memory(function, obj) or name in CONTAINER_STORES
-        remote = self.context.is_remote(function, obj) or self._is_remote_stream(function, obj)
+        remote = self.context.is_remote(function, obj) or is_remote_stream(self.context, function, obj)
         return remote or (is_field and not in_memory)
-
-    def _is_remote_stream(self, function: Function, obj: Expr) -> bool:
-        """Whether a stream is opened on a connection: `OutputStream out = connection.getOutputStream()`."""
-        if not any(name.startswith("java.io.") for name in self.context.declared_names(function, obj)):
-            return False
-        return any(
-            self.context.is_remote(function, part) for part in subexpressions(canonical_form(function, obj))
-        )
 
     # ---- when it flushes ----
 

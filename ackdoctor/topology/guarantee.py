@@ -291,9 +291,9 @@ def _add_bolt(graph: Graph, node: Node, reach: _Reach, found: Evidence, best_eff
         found.add_unread(node)
         return
     _add_emits(graph, node, facts, found, best_effort)
-    unheard = {emit.place for emit in facts.emits if not graph.is_consumed(node.id, emit)}
+    unconsumed = {emit.place for emit in facts.emits if not graph.is_consumed(node.id, emit)}
     for fault in facts.faults:
-        if fault.code not in _ABOUT_EMITS or fault.place not in unheard:
+        if fault.code not in _ABOUT_EMITS or fault.place not in unconsumed:
             _add_fault(node, facts, fault, reach, found)
     if reach is not _Reach.UNTRACKED and facts.completes is False and not facts.auto_ack:
         known = any(each.fact == _NEVER_ACKS and each.component == node.id for each in found.reasons)

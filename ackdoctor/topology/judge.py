@@ -64,6 +64,10 @@ def _judged(topology: Topology, index: "_Index", best_effort: Collection[str]) -
         code = node.code or (found.place if found.place.line else None)
         nodes.append(replace(node, code=code, unread=""))
     settings = (*_class_settings(topology, facts), *topology.settings)
+    for function in (each for node in topology.nodes for each in node.functions):
+        found = index.facts_of(function, topology)
+        if not isinstance(found, str):
+            facts.setdefault(function.id, found)
     linked = replace(topology, nodes=tuple(nodes), settings=settings)
     judged = Judged(topology=linked, verdict=verdict(linked, facts, best_effort=best_effort), facts=facts)
     return replace(judged, defects=defects(judged))

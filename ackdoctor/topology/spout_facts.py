@@ -302,7 +302,9 @@ def source_of(context: RuleContext) -> tuple[str, SourceAck, Place | None]:
         payload = emit.args.get(emit.verb.subject or "")
         names |= provenance(context, emit.function, payload) if payload is not None else frozenset()
     source = (
-        _kind(names) or _imported(context) or ("generated" if found and _is_local(context, names) else "")
+        source_kind(names)
+        or _imported(context)
+        or ("generated" if found and _is_local(context, names) else "")
     )
     if source == "generated":
         return source, SourceAck.GENERATED, None
@@ -312,7 +314,8 @@ def source_of(context: RuleContext) -> tuple[str, SourceAck, Place | None]:
     return source, moment, place if moment is not SourceAck.UNKNOWN else None
 
 
-def _kind(names: frozenset[str]) -> str:
+def source_kind(names: frozenset[str]) -> str:
+    """Return the kind of client that these qualified names belong to; "" if it is not recognised."""
     return next((word for word, pattern in _PATTERNS if any(map(pattern.search, names))), "")
 
 
@@ -328,7 +331,7 @@ def _imported(context: RuleContext) -> str:
     """Return the source whose client the spout's file imports, where no payload leads to it."""
     unit = context.program.units[context.component.cls.path]
     names = frozenset((*unit.stars, *(name for names in unit.imports.values() for name in names)))
-    found = _kind(names)
+    found = source_kind(names)
     return found if found in _CLIENTS else ""
 
 

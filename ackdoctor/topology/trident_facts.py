@@ -29,8 +29,9 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import ON, Dialect, Discipline, Entry, EntryKind, Kind, Role
 from ackdoctor.model.topology import ComponentFacts, Fault, OnFail, Place
 from ackdoctor.topology.early_acks import stored_data
+from ackdoctor.topology.remote_writes import remote_calls
 from ackdoctor.topology.swallowed import likely_swallowed
-from ackdoctor.topology.trident_guarantee import NON_TRANSACTIONAL, OPAQUE, TRANSACTIONAL
+from ackdoctor.topology.trident_guarantee import AGAIN, NO_STATE, NON_TRANSACTIONAL, OPAQUE, TRANSACTIONAL
 
 _SPOUTS = {
     "IBatchSpout": NON_TRANSACTIONAL,
@@ -46,6 +47,7 @@ _MAPS = {"TransactionalMap": TRANSACTIONAL, "OpaqueMap": OPAQUE, "NonTransaction
 _VALUES = frozenset({"TransactionalValue", "OpaqueValue"})  # the first argument is the transaction id
 _LISTS = frozenset({"ArrayList", "LinkedList"})
 _FORGETS = "state-forgets-txid"
+_IGNORES = "state-ignores-txid"
 _IN_MEMORY = "state-in-memory"
 _DIES = "the state is in the memory of its worker, and dies with it"
 _FUNCTION = Role(
@@ -136,6 +138,8 @@ def _of_state(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...]) 
     facts.faults = tuple(_kept_in_memory(program, stores))
     if facts.batch in (TRANSACTIONAL, OPAQUE):
         facts.faults += tuple(_forgotten(program, stores))
+    elif facts.batch == NON_TRANSACTIONAL:
+        facts.faults += tuple(_ignored(program, stores))
     return facts
 
 
@@ -172,6 +176,16 @@ def _ignores_ids(lineage: tuple[ClassInfo, ...]) -> bool:
     """Whether `beginCommit` and `commit` of a state exist and do not use the transaction id."""
     methods = [_method(lineage, name) for name in ("beginCommit", "commit")]
     return all(method is not None and not _uses_id(method) for method in methods)
+
+
+def _ignored(program: Program, stores: list[ClassInfo]) -> Iterator[Fault]:
+    """Yield where a state of the project gets the transaction id and does not use it."""
+    for cls in stores:
+        lineage = tuple(program.lineage(cls).order)
+        begin = _method(lineage, "beginCommit")
+        if begin is not None and _ignores_ids(lineage):
+            why = f"`{cls.name}` does not use the transaction id: a replayed batch counts twice"
+            yield Fault(_IGNORES, must=True, place=Place(begin.path, begin.head.line), message=why)
 
 
 def _uses_id(method: Function) -> bool:
@@ -243,8 +257,18 @@ def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...
     )
     context = RuleContext.of(program, component)
     facts.acks_early = stored_data(context).early
-    facts.faults = tuple(likely_swallowed(context))
+    facts.faults = (*likely_swallowed(context), *_effects(context, lineage))
     return facts
+
+
+def _effects(context: RuleContext, lineage: tuple[ClassInfo, ...]) -> Iterator[Fault]:
+    """Yield the first call of a function that writes to a resource, or that may."""
+    methods = [
+        method for entry in _FUNCTION.entries if (method := _method(lineage, entry.method)) is not None
+    ]
+    calls = [each for each in remote_calls(context, methods) if each.writes is not False]
+    for each in sorted(calls, key=lambda call: not call.writes)[:1]:
+        yield Fault(NO_STATE, bool(each.writes), Place(each.function.path, each.step.span.line), AGAIN)
 
 
 def _storm() -> Dialect:

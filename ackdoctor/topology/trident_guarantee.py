@@ -14,11 +14,21 @@ from ackdoctor.topology.evidence import COSTS, Evidence, unique
 from ackdoctor.topology.graph import Graph
 from ackdoctor.topology.tracking import Tracking
 
-__all__ = ["NON_TRANSACTIONAL", "OPAQUE", "TRANSACTIONAL", "by_trident_spout", "is_trident"]
+__all__ = [
+    "AGAIN",
+    "NON_TRANSACTIONAL",
+    "NO_STATE",
+    "OPAQUE",
+    "TRANSACTIONAL",
+    "by_trident_spout",
+    "is_trident",
+]
 
 NON_TRANSACTIONAL = "non-transactional"
 TRANSACTIONAL = "transactional"
 OPAQUE = "opaque"
+NO_STATE = "no-state"  # the fact that an effect is outside of a state
+AGAIN = "the effect is in a function, not in a state: a replayed batch runs it again"
 
 _EXACT = frozenset(((TRANSACTIONAL, TRANSACTIONAL), (TRANSACTIONAL, OPAQUE), (OPAQUE, OPAQUE)))
 _TOO_WEAK: Mapping[str, str] = {
@@ -77,13 +87,12 @@ def _best(graph: Graph, spout: Node, facts: ComponentFacts | None, found: Eviden
     batch = facts.batch or NON_TRANSACTIONAL if facts is not None else OPAQUE
     best = Word.EXACTLY_ONCE
     for node in (graph.nodes[each] for each in graph.paths_from(spout.id)):
+        for function in node.functions:
+            _add_function(graph, function, found, is_sink=False)
         if node.role == "state":
             best = min(best, _state(batch, node, graph.facts.get(node.id), found), key=lambda word: word.rank)
-        elif node.role != "spout" and not graph.consumed(node.id):
-            why = "the effect is in a function, not in a state: a replayed batch runs it again"
-            code = None if node.cls.startswith(_LIBRARIES) else node.code
-            found.add("no-state", code or node.place, why, node.id)
-            _add_function(node, graph.facts.get(node.id), found)
+        elif node.role != "spout":
+            _add_function(graph, node, found, is_sink=not graph.consumed(node.id))
     if best is Word.EXACTLY_ONCE:
         found.notes.append(_STATE_NOTE)
         if batch == TRANSACTIONAL:
@@ -91,8 +100,12 @@ def _best(graph: Graph, spout: Node, facts: ComponentFacts | None, found: Eviden
     return best
 
 
-def _add_function(node: Node, facts: ComponentFacts | None, found: Evidence) -> None:
-    """Add what a function loses by itself."""
+def _add_function(graph: Graph, node: Node, found: Evidence, *, is_sink: bool) -> None:
+    """Add what a function loses by itself, and its effect, which no state guards; each sink has one."""
+    facts = graph.facts.get(node.id)
+    if is_sink:
+        code = None if node.cls.startswith(_LIBRARIES) else node.code
+        found.add(NO_STATE, code or node.place, AGAIN, node.id)
     if facts is None:
         return
     if facts.acks_early is not None:
@@ -101,6 +114,8 @@ def _add_function(node: Node, facts: ComponentFacts | None, found: Evidence) -> 
     for fault in facts.faults:
         if fault.code == _SWALLOWED:
             found.add("bolt-swallows-failure", fault.place, fault.message, node.id, sure=fault.must)
+        elif not is_sink:
+            found.add(NO_STATE, fault.place, fault.message, node.id, sure=fault.must)
 
 
 def _state(batch: str, node: Node, facts: ComponentFacts | None, found: Evidence) -> Word:

@@ -56,9 +56,9 @@ def entry_bytes(profile: AckerVersion | None, *, orphan: bool) -> int | None:
 
 
 ACKER = "acker"  # the component of a finding that names no other
-_HEARD: Mapping[Verdict, str] = {
-    Verdict.COMPLETE: "the spout heard ack",
-    Verdict.FAILED: "the spout heard fail",
+_ANSWERS: Mapping[Verdict, str] = {
+    Verdict.COMPLETE: "the spout got ack",
+    Verdict.FAILED: "the spout got fail",
     Verdict.EXPIRED: "the spout timed out and replays",
     Verdict.OPEN: "the spout still waits",
     Verdict.ORPHAN: "no spout has asked for it",
@@ -67,8 +67,8 @@ _ORPHANED: Mapping[Verdict, str] = {
     Verdict.COMPLETE: "messages came after the tree was complete",
     Verdict.FAILED: "acks under way when the tree failed created the entry again",
     Verdict.EXPIRED: "acks came after the entry had been given up",
-    Verdict.OPEN: "the spout has not been heard of yet",
-    Verdict.ORPHAN: "its spout was never heard of",
+    Verdict.OPEN: "the spout has got no answer yet",
+    Verdict.ORPHAN: "its spout does not appear",
 }
 
 
@@ -119,9 +119,9 @@ def _bare(component: str) -> str:
 
 
 def left_by(tree: TupleTree) -> str:
-    """One line on the end of a root: "acker: root 77 leaves an orphan, value 3; the spout heard ack"."""
+    """One line on the end of a root: "acker: root 77 leaves an orphan, value 3; the spout got ack"."""
     entry = tree.entry
-    answer = _HEARD[tree.verdict]
+    answer = _ANSWERS[tree.verdict]
     if entry is None:
         return f"acker: root {tree.root} is gone; {answer}"
     kind = "an orphan" if entry.task is None else "a tracked entry"

@@ -245,7 +245,7 @@ STORM = Role(  # Java's IRichBolt, and what the lab runs
             ),
             Misuse.MIXED: Cost(
                 prices=(Price.ZOMBIE,),
-                note="Storm does not notice, and which of the two the spout hears depends on their order",
+                note="Storm does not notice, and which of the two the spout gets depends on their order",
             ),
             Misuse.LATE_EMIT: Cost(
                 prices=(Price.ZOMBIE,), note="the new tuple is not tracked, or the tree can never complete"

@@ -187,12 +187,12 @@ class Conversation:
         self.last_error = ""  # the last error that the component reported
         self.junk = 0  # invalid messages
 
-    def hear(self, message: object) -> Iterator[Row]:
+    def receive(self, message: object) -> Iterator[Row]:
         """A message from Storm to the component: the handshake, a tuple, a command to a spout, task ids."""
         if not isinstance(message, dict):
             self.junk += not isinstance(message, list)
         elif "tuple" in message:
-            yield from self._receive(message)
+            yield from self._read_tuple(message)
         elif isinstance(message.get("context"), dict):
             self._introduce(message["context"])
         elif message.get("command") == "ack":
@@ -215,7 +215,7 @@ class Conversation:
             case "error":
                 self.last_error = str(message.get("msg", "")).strip()
 
-    def _receive(self, message: dict[str, Any]) -> Iterator[Row]:
+    def _read_tuple(self, message: dict[str, Any]) -> Iterator[Row]:
         stream = str(message.get("stream", ""))
         if stream == "__heartbeat":
             return
@@ -271,7 +271,7 @@ def observe(passing: Iterable[Chunk], directory: Path, run: str, name: str) -> N
                 write(Row(EventKind.DROPPED), missed, "the tracer fell behind")
             for message in map(parse, frames[side].feed(data)):
                 understood += isinstance(message, dict)
-                for row in talk.hear(message) if side is Direction.TO_COMPONENT else talk.say(message):
+                for row in talk.receive(message) if side is Direction.TO_COMPONENT else talk.say(message):
                     write(row)
             recorder.flush()
             continue

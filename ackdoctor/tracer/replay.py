@@ -40,7 +40,10 @@ from ackdoctor.tracer.trace_files import Events
 
 _INIT, _NAMED, _ROTATED = EventKind.INIT, EventKind.NAMED, EventKind.ROTATED
 _TIMED_OUT = EventKind.TIMED_OUT
-_HEARD: dict[AnswerKind | None, Verdict] = {AnswerKind.ACK: Verdict.COMPLETE, AnswerKind.FAIL: Verdict.FAILED}
+_VERDICTS: dict[AnswerKind | None, Verdict] = {
+    AnswerKind.ACK: Verdict.COMPLETE,
+    AnswerKind.FAIL: Verdict.FAILED,
+}
 _FIRST, _LAST = int(EventKind.INIT), int(EventKind.DIED)  # between them: messages to an acker and its answers
 
 
@@ -181,7 +184,7 @@ def _explained(trees: Iterable[TupleTree], events: Events, profile: Profile) -> 
                 rotated = True
                 answers.rotate()
             elif event.root in wanted:
-                answers.hear(event, event.root)
+                answers.receive(event, event.root)
                 yield event
 
     def judged(tree: TupleTree) -> TupleTree:
@@ -200,10 +203,10 @@ class _SpoutAnswers:
         self.ledger = RootLedger(profile)
         self.verdicts: dict[int, Verdict] = {}
 
-    def hear(self, event: Event, root: int) -> AnswerKind | None:
+    def receive(self, event: Event, root: int) -> AnswerKind | None:
         """A row that names the root; returns the acker's answer."""
         answer = self.ledger.play(event.kind, root, event.value, event.task)
-        verdict = Verdict.EXPIRED if event.kind is EventKind.TIMED_OUT else _HEARD.get(answer)
+        verdict = Verdict.EXPIRED if event.kind is EventKind.TIMED_OUT else _VERDICTS.get(answer)
         if verdict is not None:
             self.verdicts.setdefault(root, verdict)
         return answer
@@ -389,8 +392,8 @@ class _Watch:
             self._dropped = dropped[0]
             return Moment(time_ns=event.time_ns, what="rotated away", component=event.component, state="{}")
         before = self._entry()
-        answer = self._answers.hear(event, self._root)
-        if answer in _HEARD:
+        answer = self._answers.receive(event, self._root)
+        if answer in _VERDICTS:
             self._dropped = None
         moment = _moment(event)
         if event.kind not in range(EventKind.INIT, EventKind.ROTATED):

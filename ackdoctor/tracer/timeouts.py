@@ -36,7 +36,7 @@ class Cause(Enum):
     NEVER = "a tuple was never completed"
     TWICE = "a tuple was completed more than once"
     MISSING = "a tuple was sent and no log shows its arrival"
-    UNHEARD = "acks reached the acker too late or never"
+    LATE_ACKS = "acks reached the acker too late or never"
     UNANSWERED = "completed in time, and the acker's answer reached the spout too late or never"
     ENDED = "a worker, or its log, ended first"
     UNKNOWN = "cause not known"
@@ -113,7 +113,7 @@ def cause_of(tree: TimedOut, timeout_s: int | None) -> Cause:
     late = tree.took_ms > tree.age_ms or (not tree.uneven and tree.took_ms > tree.limit_ms(timeout_s))
     if late:
         return Cause.LATE
-    return Cause.UNANSWERED if tree.answered else Cause.UNHEARD
+    return Cause.UNANSWERED if tree.answered else Cause.LATE_ACKS
 
 
 def causes_of(trees: Iterable[TimedOut], timeout_s: int | None, total: int) -> tuple[tuple[str, int], ...]:
@@ -125,13 +125,13 @@ def causes_of(trees: Iterable[TimedOut], timeout_s: int | None, total: int) -> t
     return tuple((cause.value, roots) for cause, roots in causes.most_common() if roots)
 
 
-def asides(expired: Iterable[tuple[str, int]], missing: str = "", unheard: str = "") -> Iterator[str]:
-    """A line for each cause that is no finding; `missing` and `unheard` are appended to theirs."""
+def asides(expired: Iterable[tuple[str, int]], missing: str = "", late: str = "") -> Iterator[str]:
+    """A line for each cause that is no finding; `missing` and `late` are appended to theirs."""
     known = dict(expired)
     more = {
         Cause.MISSING: missing,
-        Cause.UNHEARD: unheard,
-        Cause.UNANSWERED: unheard,
+        Cause.LATE_ACKS: late,
+        Cause.UNANSWERED: late,
         Cause.UNKNOWN: "",
         Cause.ENDED: "",
     }

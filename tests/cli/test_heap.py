@@ -68,7 +68,7 @@ def test_a_worker_log_names_the_culprits_too(shell, logs):
         "never acked",
     ]
     assert lines_of(outcome, "leaves an orphan") == [
-        "= left: acker: root -3009258064162806601 leaves an orphan, value -5698983284847307146; the spout heard ack"
+        "= left: acker: root -3009258064162806601 leaves an orphan, value -5698983284847307146; the spout got ack"
     ]
 
 

@@ -228,7 +228,7 @@ def test_explain_shows_the_life_of_one_root(shell):
         "  1.000000 s  ack 1   sql[0]     sql-1     {}               ACK to task 11\n"
         "  2.000000 s  ack 1   sql[0]     sql-1     {66 {- 1}}\n"
         "\n"
-        "verdict: acker: root 66 leaves an orphan, value 1; the spout heard ack; it stays until the acker's worker "
+        "verdict: acker: root 66 leaves an orphan, value 1; the spout got ack; it stays until the acker's worker "
         "restarts: storm-1.1.0 never drops one\n"
         "why: law L1: what is left is what the tuples acked an even number of times send: "
         "1 = sql[0] delivery sql-1, acked twice\n",

@@ -224,6 +224,32 @@ BOLTS = {
     }
 }
 """,
+    "ACK201 overloads": """    @Override
+    public void execute(Tuple tuple) {
+        Object row = tuple.getString(0).isEmpty() ? Integer.valueOf(0) : tuple.getString(0);
+        if (row instanceof Integer) {
+            send((Integer) row);
+        } else {
+            send((String) row);
+        }
+        collector.ack(tuple);
+    }
+
+    void send(Integer row) {
+        collector.emit(new Values(row));
+    }
+
+    void send(String row) {
+        for (String each : row.split(" ")) {
+            send(each, 1);
+        }
+    }
+
+    private void send(String row, int copies) {
+        collector.emit(new Values(row));
+    }
+}
+""",
     "ACK202 an ack before the emit": """    @Override
     public void execute(Tuple tuple) {
         collector.ack(tuple);

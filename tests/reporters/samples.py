@@ -111,7 +111,7 @@ SEEN = replace(
         steps=DOUBLE.evidence.steps,
         delivery="7",
         root=-6722594615019711369,
-        left=("acker: root -6722594615019711369 leaves an orphan, value 3; the spout heard ack",),
+        left=("acker: root -6722594615019711369 leaves an orphan, value 3; the spout got ack",),
         test="tests/test_enrich.py::test_twice",
         seen=1_200,
     ),

@@ -116,7 +116,7 @@ ANALYSIS = Analysis(
                 ),
                 LifeRow(
                     time_ms=1,
-                    what="spout hears ack",
+                    what="spout gets ack",
                     component="__acker",
                     task=1,
                     delivery="",
@@ -178,7 +178,7 @@ def test_a_repeated_ack_is_marked(text):
         ("k-init", "12.50%"),
         ("k-ack", "37.50%"),
         ("k-ack k-again", "87.50%"),
-        ("k-heard", "62.50%"),
+        ("k-acked", "62.50%"),
     ]
 
 

@@ -437,3 +437,56 @@ def test_a_file_of_hdfs_that_is_synced_now_and_then(body, early):
         "Writer",
     )
     assert (facts.acks_early is not None) is early
+
+
+_WRAPPED = """
+    class Made extends BaseRichBolt {
+        private OutputCollector collector;
+        private final List<String> rows = new ArrayList<>();
+        public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+        public void execute(Tuple tuple) {
+            if (TupleUtils.isTick(tuple)) {
+                Store.write(String.join(",", rows));
+                rows.clear();
+                return;
+            }
+            rows.add(tuple.getString(0));
+            collector.ack(tuple);
+        }
+    }
+    class Store {
+        static void write(String body) throws Exception { send(body.getBytes()); }
+        private static void send(byte[] body) throws Exception {
+            %s
+        }
+    }
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "line"),
+    [
+        ("java.net.URLConnection c = home.open(); c.getOutputStream().write(body);", 11),
+        ("java.net.Socket s = new java.net.Socket(HOME, 80); s.getOutputStream().write(body);", 11),
+        ("sizes.put(body.length, 1);", None),
+    ],
+)
+def test_a_static_method_of_the_project_writes(body, line):
+    early = java_facts(_WRAPPED % body).acks_early
+    assert (early.line if early is not None else None) == line
+
+
+@pytest.mark.parametrize(("call", "line"), [("STORE.rpush('rows', *rows)", 2), ("print(rows)", None)])
+def test_a_function_of_the_module_writes(call, line):
+    methods = """
+def process(self, tup):
+    self.rows.append(tup.values[0])
+
+def process_tick(self, tup):
+    save(self.rows)
+    self.rows = []
+"""
+    head = f"import redis\nfrom pystorm.bolt import Bolt\nSTORE = redis.Redis()\n\ndef save(rows):\n    {call}\n\nclass Made(Bolt):\n    def initialize(self, c, t):\n        self.rows = []\n"
+    body = "".join(f"    {each}\n" for each in methods.strip("\n").split("\n"))
+    early = python_facts(head + body, "Made").acks_early
+    assert (early.line - head.count("\n") if early is not None else None) == line

@@ -11,6 +11,7 @@ from ackdoctor.model.topology import ComponentFacts, OnFail
 from ackdoctor.topology.trident_facts import trident_facts
 
 _HEAD = (
+    "import redis.clients.jedis.Jedis; "
     "import java.util.*; import org.apache.storm.trident.spout.*; import org.apache.storm.trident.state.*; "
 )
 
@@ -124,6 +125,8 @@ def test_a_state_that_ignores_the_transaction_id(body, kind):
     """
     facts = _facts(source)
     assert facts["Rows"].batch == facts["Made"].batch == kind
+    ignored = [(fault.code, fault.place.line) for fault in facts["Made"].faults]
+    assert ignored == ([("state-ignores-txid", 2)] if kind else [])
 
 
 def test_two_kinds_of_a_factory_are_not_decided():
@@ -191,3 +194,35 @@ def test_a_function_that_flushes_later():
 
 def test_classes_outside_trident_have_no_facts():
     assert _facts("class Made extends BaseRichBolt { }") == {}
+
+
+_FUNCTION = """
+class Made extends BaseFunction {
+  private Jedis jedis;
+  public void execute(TridentTuple tuple, TridentCollector collector) {
+    String key = tuple.getString(0).trim();
+    BODY
+    collector.emit(new Values(key));
+  }
+  private void note(String key) { new Audit().add(key); }
+}
+class Audit {
+  private Jedis jedis;
+  void add(String key) { jedis.incr(key); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ('jedis.hincrBy("seen", key, 1);', [(True, 5)]),
+        ("note(key);", [(True, 12)]),
+        ("jedis.touch(key);", [(False, 5)]),
+        ("String name = jedis.get(key);", []),
+        ("names.put(key, 1);", []),
+    ],
+)
+def test_a_function_that_writes_outside_of_a_state(body, found):
+    facts = _facts(_FUNCTION.replace("BODY", body))["Made"]
+    assert [(fault.must, fault.place.line) for fault in facts.faults if fault.code == "no-state"] == found

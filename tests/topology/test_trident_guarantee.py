@@ -1,5 +1,6 @@
 """The verdict of a Trident topology: spout kind times state kind, and what breaks exactly once."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -52,6 +53,23 @@ def test_spout_kind_times_state_kind(batch: str, kind: str, word: str) -> None:
     found = judge(source(batch), state(kind))
 
     assert (found.word, found.may_lose, found.may_repeat) == (word, False, word != "exactly-once")
+
+
+@pytest.mark.parametrize("sure", ["a write", "a call that may write"])
+def test_a_function_on_the_way_to_a_state_writes(sure: str) -> None:
+    charge = node("(each Charge)", "bolt")
+    nodes = (node("words", "spout"), replace(node("counts", "state"), functions=(charge,)))
+    effect = Fault("no-state", must=sure == "a write", place=Place("Charge.java", 9), message="charges")
+    facts = {
+        "words": source(OPAQUE),
+        "counts": state(OPAQUE),
+        "(each Charge)": replace(state(""), role="bolt", faults=(effect,)),
+    }
+    found = verdict(trident(nodes=nodes), facts)
+
+    assert found.lower is Word.AT_LEAST_ONCE
+    assert found.upper is (Word.AT_LEAST_ONCE if effect.must else Word.EXACTLY_ONCE)
+    assert [str(reason.place) for reason in found.reasons] == ["Charge.java:9"]
 
 
 def test_ackers_zero_replays_no_batch() -> None:

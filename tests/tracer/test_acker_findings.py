@@ -23,7 +23,7 @@ def test_a_violation_names_the_entry_that_it_leaves_in_the_acker(path, places):
     )
     assert (found.code, tree(found).root) == ("ACK103", 77)
     assert tree(found).left == (
-        "acker: root 77 leaves an orphan, value 3; the spout heard ack",
+        "acker: root 77 leaves an orphan, value 3; the spout got ack",
         "acker: such an entry stays until the acker's worker restarts: storm-1.1.0 never drops one",
     )
 

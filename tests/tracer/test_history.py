@@ -27,7 +27,7 @@ def test_seed_000_has_its_known_life():
         "ack 4 | {66 {11 7}}",
         "ack 7 | {} | ACK to task 11",
     ]
-    assert found.verdict == "acker: root 66 is gone; the spout heard ack"
+    assert found.verdict == "acker: root 66 is gone; the spout got ack"
     assert found.law == "law L1: every tuple was acked an odd number of times, so the value came to zero"
 
 
@@ -35,7 +35,7 @@ def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
     found = life("init 66 1", "ack 66 1 by sql", "ack 66 1 by sql")
     assert drawn(found) == ["init 1 | {66 {11 1}}", "ack 1 | {} | ACK to task 11", "ack 1 | {66 {- 1}}"]
     assert found.verdict == (
-        "acker: root 66 leaves an orphan, value 1; the spout heard ack; "
+        "acker: root 66 leaves an orphan, value 1; the spout got ack; "
         "it stays until the acker's worker restarts: storm-1.1.0 never drops one"
     )
     assert found.law == (
@@ -47,7 +47,7 @@ def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
 def test_a_fail_that_beats_the_other_branch():
     found = life("init 66 3", "fail 66", "ack 66 2 by right", version="storm-2.8.8")
     assert drawn(found) == ["init 3 | {66 {11 3}}", "fail | {} | FAIL to task 11", "ack 2 | {66 {- 2}}"]
-    assert found.verdict.startswith("acker: root 66 leaves an orphan, value 2; the spout heard fail")
+    assert found.verdict.startswith("acker: root 66 leaves an orphan, value 2; the spout got fail")
 
 
 def test_a_root_that_rotation_drops():

@@ -62,7 +62,7 @@ def test_any_bytes_are_accepted(data):
     talk = Conversation()
     for each in Frames().feed(data + b"\nend\n"):
         messages = parse(each)
-        list(talk.hear(messages))
+        list(talk.receive(messages))
         list(talk.say(messages))
 
 
@@ -76,7 +76,7 @@ _WORDS = st.sampled_from(["command", "id", "tuple", "anchors", "context", "strea
 @given(st.dictionaries(_WORDS, _JSON | st.sampled_from(["ack", "fail", "emit", "error"])))
 def test_any_message_is_accepted(message):
     talk = Conversation()
-    for row in [*talk.hear(message), *talk.say(message)]:
+    for row in [*talk.receive(message), *talk.say(message)]:
         assert type(row.delivery) is str
         assert type(row.stream) is str
 
@@ -100,7 +100,7 @@ def test_any_message_is_accepted(message):
     ],
 )
 def test_messages_of_storm_are_decoded(message, rows):
-    assert list(Conversation().hear(message)) == rows
+    assert list(Conversation().receive(message)) == rows
 
 
 @pytest.mark.parametrize(
@@ -131,7 +131,7 @@ def test_messages_of_a_component_are_decoded(message, rows):
 
 def test_the_handshake_names_the_component():
     talk = Conversation()
-    assert list(talk.hear(HANDSHAKE)) == []
+    assert list(talk.receive(HANDSHAKE)) == []
     assert (talk.component, talk.task) == ("count", 4)
 
 

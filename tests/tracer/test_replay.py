@@ -281,7 +281,7 @@ def test_a_traced_component_has_the_only_finding():
     assert (finding.evidence.root, finding.evidence.left) == (
         66,
         (
-            "acker: root 66 leaves an orphan, value 1; the spout heard ack",
+            "acker: root 66 leaves an orphan, value 1; the spout got ack",
             "acker: such an entry stays until the acker's worker restarts: storm-1.1.0 never drops one",
         ),
     )

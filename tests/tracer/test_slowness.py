@@ -28,7 +28,7 @@ def test_bursts_have_a_period(seconds, period):
     [
         ("1 timed out after 19, complete after 25: batch held 25", Cause.LATE),
         ("1 timed out after 19, complete after 18: batch held 18", Cause.LATE),
-        ("1 timed out after 19, complete after 9: batch held 9", Cause.UNHEARD),
+        ("1 timed out after 19, complete after 9: batch held 9", Cause.LATE_ACKS),
         ("1 timed out after 19, complete after 25, a tuple is missing: batch held 25", Cause.MISSING),
         ("1 timed out after 19, complete after 25: a held 25, b held to the end", Cause.NEVER),
         ("1 timed out after 19, complete after 25, a tuple is acked twice: batch held 25", Cause.TWICE),

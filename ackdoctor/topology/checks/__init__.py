@@ -61,7 +61,8 @@ def _forgetful_states(judged: Judged) -> Iterator[Defect]:
     wired = {node.place for node in judged.topology.nodes}
     for reason in judged.verdict.reasons:
         if reason.fact in _FORGETFUL:
-            sure = "information" if reason.place in wired else "certain" if reason.sure else "likely"
+            plain = reason.place in wired or reason.fact == "state-ignores-txid"
+            sure = "information" if plain else "certain" if reason.sure else "likely"
             why = words(WEAK_GUARANTEE, reason.fact, why=reason.why).message
             yield Defect(kind=reason.fact, sure=sure, place=reason.place, why=why, component=reason.component)
 

@@ -52,11 +52,12 @@ _VALUES = "newValuesStream"
 
 @dataclass(slots=True)
 class _Stream:
-    """The sources of a stream, and how its tuples are distributed since."""
+    """The sources of a stream, and how its tuples are distributed and which functions they pass since."""
 
     sources: tuple[str, ...] = ()
     grouping: str = "shuffle"
     requests: Node | None = None  # the source, if requests of DRPC make the stream
+    functions: tuple[Invocation, ...] = ()
 
 
 @dataclass(slots=True)
@@ -79,7 +80,8 @@ class _Graph:
         ]
         if same:
             node = replace(node, id=f"{node.id}#{len(same) + 1}")
-        self.nodes[node.id] = node
+        passed = (_function(each) for each in stream.functions if each.name != _EFFECT)
+        self.nodes[node.id] = replace(node, functions=tuple(f for f in passed if f.place != node.place))
         requests = stream.requests
         if requests is not None:
             self.nodes.setdefault(requests.id, requests)
@@ -117,11 +119,12 @@ def _read(graph: _Graph, builder: Obj, call: Invocation) -> None:
         return
     if stream is None:
         return
-    graph.streams[id(result)] = stream
     if call.name in _FUNCTIONS:
+        stream = replace(stream, functions=(*stream.functions, call))
         graph.last[id(result)] = call
     elif id(receiver) in graph.last:
         graph.last[id(result)] = graph.last[id(receiver)]
+    graph.streams[id(result)] = stream
 
 
 def _new_stream(graph: _Graph, call: Invocation) -> _Stream | None:
@@ -182,13 +185,17 @@ def _parallelism(call: Invocation) -> int | None:
 def _joined(graph: _Graph, call: Invocation) -> _Stream:
     """The stream of several: its sources are all of theirs."""
     sources: dict[str, None] = {}
+    functions: dict[int, Invocation] = {}
     requests: Node | None = None
     for arg in _flat(call.args):
         if isinstance(arg, Obj) and id(arg) in graph.streams:
             graph.used.add(id(arg))
-            sources |= dict.fromkeys(graph.streams[id(arg)].sources)
-            requests = requests or graph.streams[id(arg)].requests
-    return _Stream(tuple(sources), "fields" if call.name == "join" else "shuffle", requests)
+            stream = graph.streams[id(arg)]
+            sources |= dict.fromkeys(stream.sources)
+            functions |= {each.order: each for each in stream.functions}
+            requests = requests or stream.requests
+    grouping = "fields" if call.name == "join" else "shuffle"
+    return _Stream(tuple(sources), grouping, requests, tuple(functions.values()))
 
 
 def _flat(args: Sequence[Data]) -> Iterator[Data]:

@@ -48,6 +48,7 @@ def test_a_state_is_a_node_named_after_its_variable() -> None:
     ]
     assert [each.parallelism for each in found.nodes] == [4, 6]
     assert edges(found) == ["in -groupBy(w)-> counts"]
+    assert [each.id for each in found.nodes[1].functions] == ["(each Split)"]
     arguments = found.nodes[1].arguments
     assert (arguments["kind"], arguments["operation"]) == ("opaque", "persistentAggregate")
 
