@@ -15,6 +15,7 @@ from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
 from ackdoctor.libraries.vocabulary import ERROR_NAMES, ERROR_TYPES, LOGGING, PURE_CALLS, STOPS, TASKS
+from ackdoctor.model.acker import ACK_INIT
 from ackdoctor.model.cfg import (
     ENTRY,
     RAISED,
@@ -31,7 +32,6 @@ from ackdoctor.model.cfg import (
     Test,
     Unpack,
 )
-from ackdoctor.model.acker import ACK_INIT
 from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Stage
@@ -120,7 +120,9 @@ def _in_later_code(context: RuleContext) -> Iterator[Finding]:
 def _ignores_error(context: RuleContext, end: Path) -> bool:
     """Whether a path through a callback gets an error as an argument, and only logs and reports it."""
     typed = {Name(param.name) for param in end.function.params if (param.type or "").endswith(ERROR_TYPES)}
-    named = {Name(param.name) for param in end.function.params if not param.type and param.name in ERROR_NAMES}
+    named = {
+        Name(param.name) for param in end.function.params if not param.type and param.name in ERROR_NAMES
+    }
     is_error = bool(typed)  # without a type, a test must show it
     visit: Path | None = end
     after: Path | None = None

@@ -17,7 +17,6 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from ackdoctor.model import ConfigError
 
-
 ACK_INIT = "__ack_init"  # the stream of a spout to its acker
 
 

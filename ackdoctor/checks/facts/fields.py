@@ -234,7 +234,9 @@ def builders(context: RuleContext, field: str) -> Iterator[frozenset[str]]:
         methods: set[str] = set()
         call = value if isinstance(value, Call) else None
         while call is not None and isinstance(call.func, Attr):
-            if not (call.func.name in LISTENERS and any(_only_logs(function, arg.value) for arg in call.args)):
+            if not (
+                call.func.name in LISTENERS and any(_only_logs(function, arg.value) for arg in call.args)
+            ):
                 methods.add(call.func.name)
             call = calls_by_result(function).get(call.func.obj)
         yield frozenset(methods)
