@@ -174,9 +174,10 @@ class SymbolTable:
         head, _, last = name.rpartition(".")
         unit = self._module(origin, head) if head else origin
         value = unit.values.get(last) if unit is not None else None
-        if unit is None:
+        if value is None:
             module, _, inner = head.rpartition(".")
-            unit = self._module(origin, module) if module else origin
+            if unit is None:  # in Java a file is a module, and its class has the same name
+                unit = self._module(origin, module) if module else origin
             cls = unit.classes.get(inner) if unit is not None else None
             value = cls.attrs.get(last) if cls is not None else None
             if cls is not None and last in cls.constants:
