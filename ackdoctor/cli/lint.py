@@ -373,19 +373,29 @@ def exit_code(report: Report, settings: Settings, *, named: Collection[str], roo
     """Return the exit code of a run; a file that could not be read to its end is never clean.
 
     2: an internal error, or an unreadable file that is named on the command line or subject to strict settings; else
-    1: findings; else 2: any unreadable file.  A broken symbolic link has nothing to read.
+    1: findings; else 2: any unreadable file.  A symbolic link that is broken, or leads back up, has nothing to read.
     """
-    named_paths = {os.path.realpath(path) for path in named}
+    named_paths = {_entry(path) for path in named}
     fatal = settings.fatal_unreadable or STDIN in named
     if any(
-        fatal or unread.internal or os.path.realpath(root / unread.path) in named_paths
-        for unread in report.unreadable
+        fatal or unread.internal or _entry(root / unread.path) in named_paths for unread in report.unreadable
     ):
         return 2
     if report.findings:
         return 1
-    paths = [root / unread.path for unread in report.unreadable]
-    return 0 if all(path.is_symlink() and not path.exists() for path in paths) else 2
+    return 0 if all(_has_nothing(root / unread.path) for unread in report.unreadable) else 2
+
+
+def _entry(path: str | Path) -> Path:
+    """Return the entry of its directory that a path names: a link itself, not its target."""
+    place = Path(path).absolute()
+    return Path(os.path.realpath(place.parent)) / place.name
+
+
+def _has_nothing(path: Path) -> bool:
+    """Return whether a path is a symbolic link to nothing, or to a directory above it."""
+    target = os.path.realpath(path)
+    return path.is_symlink() and (not path.exists() or _entry(path).is_relative_to(target))
 
 
 # ---- settings ----

@@ -36,10 +36,16 @@ _HEAD = re.compile(
 )
 _LEVEL_WORD = re.compile(r"(?<![\w.-])(?:(?P<quiet>TRACE|DEBUG|INFO)|WARN(?:ING)?|ERROR|SEVERE|FATAL)\b")
 _ONLY_THROWN = re.compile(r"[\W_]*(?:(?:[\w$]+\.)+[\w$]+: ?)*(?:[\w$]+\.)*")
+_THROWS = re.compile(
+    r"(?:Exception|Error|Throwable)(?::\s|\b\s*$)|[\w$]\.$"
+)  # at the end of what precedes an exception's words
 _FRAMEWORK_LOGGER = re.compile(
-    r"\b(?:o\.a\.|org\.apache\.|b\.s\.|backtype\.|c\.a\.j\.|com\.alibaba\.jstorm\.|com\.twitter\.heron\.|k\.|kafka\.)\w"
+    r"\b(?:o\.a\.|org\.apache\.|b\.s\.|backtype\.|c\.a\.j\.|com\.alibaba\.jstorm\.|com\.twitter\.heron\.|k\.|kafka\.|s\.k\.|s\.t\.|storm\.)\w"
     r"|\bSTD(?:ERR|OUT|IO)\b"
 )
+_LOGGER = re.compile(
+    r"^\S+ \S+ (?:[\w$]+\.)+[\w$]+ |\b(?:[A-Z]{4,5}) +(?:[\w$]+\.)+[\w$]+(?: -|:) "
+)  # of Storm's layouts
 _OF_CHILD = "ShellLog pid:"  # before the text that a component logs through Storm
 _MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
 _MOMENT_WITHIN = 80  # characters at the beginning of a line that are searched for a time
@@ -208,17 +214,19 @@ def is_logged(line: str) -> bool:
 
 
 def is_chatter(line: str, at: int) -> bool:
-    """Return whether the text at `at` is in a message below WARN of the application, so that its words are data."""
+    """Return whether the text at `at` is data, not a symptom.
+
+    That is so in a message of the application unless an exception's name is before it, and below WARN also behind other words.
+    """
     head = line[:at]
     level = _LEVEL_WORD.search(head)
-    if (
-        level is None
-        or not level["quiet"]
-        or not is_logged(line)
-        or _ONLY_THROWN.fullmatch(head, level.end())
-    ):
+    if level is None or not is_logged(line):
         return False
-    return _OF_CHILD in head or _FRAMEWORK_LOGGER.search(head) is None
+    is_thrown = _THROWS.search(head, level.end()) is not None
+    is_first = _ONLY_THROWN.fullmatch(head, level.end()) is not None
+    if _OF_CHILD in head or (_LOGGER.search(head) and not _FRAMEWORK_LOGGER.search(head)):
+        return not is_thrown or (level["quiet"] is not None and not is_first)
+    return level["quiet"] is not None and not is_first and _FRAMEWORK_LOGGER.search(head) is None
 
 
 def moment_of(line: str) -> Moment | None:

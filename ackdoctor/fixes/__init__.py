@@ -129,7 +129,7 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     DEAD_SETTING: (settings.remove_setting,),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
-    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track),
+    SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track, java_spouts.track_all),
     SPOUT_WITHOUT_REPLAY: (spouts.track, java_spouts.track),
     SPOUT_BUFFER_LEAK: (
         spouts.forget,

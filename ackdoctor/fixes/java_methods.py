@@ -17,6 +17,7 @@ __all__ = ["calls_of", "has_overload", "types_of"]
 _LIMIT = 4_000_000  # bytes of a file
 _SUFFIXES = (".java", ".kt", ".groovy", ".scala")
 _CAST = re.compile(r"\(\s*([A-Z][\w.]*(?:<[\w\s,.?<>]*>)?(?:\[\])*)\s*\)\s*[\w.]+(?:\([^()]*\))?")
+_LITERALS = {"String": r'"(?:[^"\\]|\\.)*"', "int": r"-?\d+", "long": r"-?\d+L", "boolean": r"true|false"}
 _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 _CLASS = re.compile(r"\bclass\s+(\w+)(?:<[^{]*?>)?(?:\s+extends\s+(?:\w+\.)*(\w+))?")
 
@@ -51,9 +52,11 @@ def calls_of(document: Document, function: Node) -> list[Node] | None:
         return calls
     if any("..." in _head(document, each) for each in named):
         return None
+    wider = len(types_of(document, function)) + 1
+    exact = any(len(types_of(document, each)) == wider for each in named if each is not function)
     found = []
     for call in calls:
-        target = _overload(document, named, call)
+        target = _overload(document, named, call, exact=exact)
         if target is None:
             document.refusal = f"which `{function.name}` a call runs is unknown"
             return None
@@ -92,12 +95,15 @@ def _erased(code: str) -> str:
 # ---- overloads ----
 
 
-def _overload(document: Document, named: list[Node], call: Node) -> Node | None:
-    """Return the overload whose parameters have exactly the types of the arguments; one of its kind needs no types."""
+def _overload(document: Document, named: list[Node], call: Node, *, exact: bool) -> Node | None:
+    """Return the overload whose parameters have exactly the types of the arguments.
+
+    If the types need not be exact, the only overload with as many parameters is the right one.
+    """
     given = [each for each in call.children if each.kind == "argument"]
     types = [_type_of(document, call, each) for each in given]
     fitting = [each for each in named if len(types_of(document, each)) == len(given)]
-    if not given and len(fitting) == 1:
+    if len(fitting) == 1 and (not given or not exact):
         return fitting[0]
     return next((each for each in fitting if types_of(document, each) == types), None)
 
@@ -107,8 +113,9 @@ def _type_of(document: Document, call: Node, argument: Node) -> str:
     code = document.source(argument).strip()
     if cast := _CAST.fullmatch(code):
         return _erased(cast[1])
-    if re.fullmatch(r'"(?:[^"\\]|\\.)*"', code):
-        return "String"
+    for kind, literal in _LITERALS.items():
+        if re.fullmatch(literal, code):
+            return kind
     function = call.nearest("function")
     if function is None or not re.fullmatch(r"\w+", code):
         return ""

@@ -9,12 +9,14 @@ from ackdoctor.fixes.java_imports import import_edits
 from ackdoctor.fixes.java_paths import append
 from ackdoctor.fixes.statements import insert_before, is_bound, joined, statement_of
 from ackdoctor.model.finding import Edit, Finding, Fix
-from ackdoctor.rulebook import SPOUT_WITHOUT_REPLAY
+from ackdoctor.rulebook import SPOUT_EMIT_WITHOUT_ID, SPOUT_WITHOUT_REPLAY
 
 _TRIES = 3
 _COLLECTOR = re.compile(r"\b\w*SpoutOutputCollector\s+\w+\s*;")
 _ENDLESS = re.compile(r"(?:while\s*\(\s*true\s*\)|for\s*\(\s*;|for\s*\([^;)]*:\s*(?:this\.)?\w+\s*\.)")
 _LOGS = re.compile(r"(?:this\.)?(?:_?log(?:ger)?|LOG(?:GER)?|System\.(?:out|err))\.|super\.\w+\(\w+\);$")
+_STREAM = re.compile(r'"[^"]*"|(?:\w+\.)*[A-Z][A-Z0-9_]*')
+_NEW = re.compile(r"new\s+\w+\(|Arrays\.asList\(")
 _BACK = frozenset("add addFirst addLast offer offerFirst offerLast push put".split())
 
 
@@ -120,6 +122,67 @@ def track(finding: Finding, document: Document) -> Fix | None:
     )
 
 
+def track_all(finding: Finding, document: Document) -> Fix | None:
+    """Emit through a method that keeps the values until the ack, and emit them again in `fail`, a few times."""
+    emits = _all_sent(finding, document)
+    names = [_free(document, name, f"{name}ById") for name in ("pending", "tries", "streams")]
+    send, key = _free(document, "emitTracked", "emitWithId"), _free(document, "lastId", "lastMessageId")
+    if not emits or not send or not key or "" in names:
+        return None
+    pending, tries, streams = names
+    collector, function = emits[0].collector, emits[0].function
+    with_stream = bool(emits[0].stream)
+    new = "<>" if "<>" in document.text else ""
+    fields = [
+        f"private final Map<Object, List<Object>> {pending} = new HashMap{new or '<Object, List<Object>>'}();",
+        f"private final Map<Object, Integer> {tries} = new HashMap{new or '<Object, Integer>'}();",
+        f"private long {key};",
+    ]
+    if with_stream:
+        fields.insert(
+            1, f"private final Map<Object, String> {streams} = new HashMap{new or '<Object, String>'}();"
+        )
+    keeps = [f"{streams}.put({key}, stream);"] if with_stream else []
+    drops = [f"{streams}.remove(\0);"] if with_stream else []
+    stream, kept_stream = ("stream, ", f"{streams}.get(\0), ") if with_stream else ("", "")
+    again = [
+        f"List<Object> values = {pending}.get(\0);",
+        f"int failures = {tries}.containsKey(\0) ? {tries}.get(\0) + 1 : 1;",
+        f"if (values != null && failures < {_TRIES}) {{",
+        f"\t{tries}.put(\0, failures);",
+        f"\t{collector}.emit({kept_stream}values, \0);",
+        "} else {",
+        *(f"\t{line}" for line in (f"{pending}.remove(\0);", *drops, f"{tries}.remove(\0);")),
+        "}",
+    ]
+    kept = [
+        f"{key}++;",
+        f"{pending}.put({key}, values);",
+        *keeps,
+        f"{collector}.emit({stream}values, {key});",
+    ]
+    head = f"private void {send}({'String stream, ' if with_stream else ''}List<Object> values)"
+    parts = (
+        *(import_edits(document, f"java.util.{each}") for each in ("HashMap", "List", "Map")),
+        _behind(document, emits[0].field, fields),
+        _method_behind(document, function, head, kept),
+        _method_with(document, function, "ack", [f"{pending}.remove(\0);", *drops, f"{tries}.remove(\0);"]),
+        _method_with(document, function, "fail", again),
+    )
+    if any(each is None for each in parts):
+        return None
+    calls = (next(each for each in sent.statement.walk() if each.name == "emit") for sent in emits)
+    edits = [
+        document.edit(call.start, document.text.index("(", call.start + len(collector)), send)
+        for call in calls
+    ]
+    return Fix(
+        title=f"Emit with a message id through `{send}`, and again after a failure, {_TRIES} times at most",
+        safe=False,
+        edits=joined([*edits, *(edit for part in parts for edit in part or ())]),
+    )
+
+
 def limit(finding: Finding, document: Document) -> Fix | None:
     """Give a record up after a few failures, as if it were acked; its id must stay the same."""
     scopes = document.holding(finding.site.span, "class") if document.java and not finding.details else []
@@ -188,16 +251,57 @@ class _Sent(NamedTuple):
 def _sent_at(finding: Finding, document: Document) -> _Sent | None:
     """Return the emit of a finding, if it is the only one of its class and `nextTuple` runs it on the spout's thread."""
     call = document.node_at(finding.site.span, "call") if document.java else None
-    statement = statement_of(call) if call is not None else None
-    function = call.nearest(*SCOPES) if call is not None else None
-    scope = function.parent if function is not None else None
-    if finding.home or finding.heritage or finding.details or call is None or call.name != "emit":
+    sent = _sent(document, call) if call is not None and not _is_shared(finding) else None
+    if call is None or sent is None:
         return None
-    if statement is None or function is None or function.name != "nextTuple" or scope is None:
+    scope = sent.function.parent
+    if (
+        scope is None
+        or sum(each.kind == "call" and each.name.startswith("emit") for each in scope.walk()) != 1
+    ):
+        return None
+    return _with_arguments(document, call, sent, is_tracked=finding.code == SPOUT_WITHOUT_REPLAY)
+
+
+def _all_sent(finding: Finding, document: Document) -> list[_Sent]:
+    """Return all emits of a spout, if `nextTuple` runs them on the spout's thread with new values; [] otherwise."""
+    first = document.node_at(finding.site.span, "call") if document.java else None
+    function = first.nearest(*SCOPES) if first is not None else None
+    scope = function.parent if function is not None else None
+    if scope is None or finding.code != SPOUT_EMIT_WITHOUT_ID or _is_shared(finding):
+        return []
+    found = []
+    for call in scope.walk():
+        if call.kind != "call" or not call.name.startswith("emit"):
+            continue
+        sent = _sent(document, call)
+        given = [each for each in call.children if each.kind == "argument"]
+        if sent is None or len(given) not in (1, 2) or not _NEW.match(document.source(given[-1])):
+            return []
+        if len(given) > 1 and not _STREAM.fullmatch(document.source(given[0])):
+            return []
+        found.append(sent._replace(stream=document.source(given[0]) if len(given) > 1 else ""))
+    alike = {(each.function, each.collector, bool(each.stream)) for each in found}
+    return found if len(alike) == 1 and found[0].collector not in ("values", "stream") else []
+
+
+def _is_shared(finding: Finding) -> bool:
+    return bool(finding.home or finding.heritage or finding.details)
+
+
+def _sent(document: Document, call: Node) -> _Sent | None:
+    """Return an emit that is a statement of `nextTuple`, without its arguments."""
+    statement, function = statement_of(call), call.nearest(*SCOPES)
+    scope = function.parent if function is not None else None
+    if (
+        call.name != "emit"
+        or statement is None
+        or function is None
+        or function.name != "nextTuple"
+        or scope is None
+    ):
         return None
     if statement.parent is None or statement.parent.kind != "block" or _may_never_end(document, call):
-        return None
-    if sum(node.kind == "call" and node.name.startswith("emit") for node in scope.walk()) != 1:
         return None
     collector = document.source(call.children[0])
     field = next(
@@ -210,12 +314,7 @@ def _sent_at(finding: Finding, document: Document) -> _Sent | None:
     )
     if field is None or not _COLLECTOR.search(document.source(field)):
         return None
-    return _with_arguments(
-        document,
-        call,
-        _Sent(statement, function, field, collector, "", call, ""),
-        is_tracked=finding.code == SPOUT_WITHOUT_REPLAY,
-    )
+    return _Sent(statement, function, field, collector, "", call, "")
 
 
 def _with_arguments(document: Document, call: Node, sent: _Sent, *, is_tracked: bool) -> _Sent | None:
@@ -230,7 +329,7 @@ def _with_arguments(document: Document, call: Node, sent: _Sent, *, is_tracked: 
     is_new = re.match(r"new\s+Values\(", document.source(more[-1])) is not None
     if is_new:
         values = more[-1]
-    if not re.fullmatch(r'(?:"[^"]*"|(?:\w+\.)*[A-Z][A-Z0-9_]*)?', stream) or "\n" in document.source(values):
+    if (stream and not _STREAM.fullmatch(stream)) or "\n" in document.source(values):
         return None
     if not is_new and not _is_fresh(document, sent.function, call, values):
         return None
@@ -304,10 +403,16 @@ def _method_with(document: Document, beside: Node, name: str, lines: list[str]) 
         body = found[0].children[-1]
         logs = all(_LOGS.match(document.source(each)) for each in body.children)
         return _at_start(document, found[0], lines) if len(found) == 1 and logs else None
+    head = f"@Override\npublic void {name}(Object msgId)"
+    return _method_behind(document, beside, head, [line.replace("\0", "msgId") for line in lines])
+
+
+def _method_behind(document: Document, beside: Node, head: str, lines: list[str]) -> tuple[Edit, ...] | None:
+    """Add a method behind another one."""
     indent, end, line = document.indent(beside), document.line_end(beside.end), document.newline
     if indent is None or document.text[beside.end : end].strip():
         return None
     unit = unit_of(document, beside)
-    code = "".join(f"{line}{indent}{unit}{each}" for each in lines).replace("\t", unit).replace("\0", "msgId")
-    text = f"{line}{line}{indent}@Override{line}{indent}public void {name}(Object msgId) {{{code}{line}{indent}}}"
-    return (document.edit(end, end, text),)
+    start = "".join(f"{line}{indent}{each}" for each in head.split("\n"))
+    code = "".join(f"{line}{indent}{unit}{each}" for each in lines).replace("\t", unit)
+    return (document.edit(end, end, f"{line}{start} {{{code}{line}{indent}}}"),)

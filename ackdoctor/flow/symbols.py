@@ -174,7 +174,7 @@ class SymbolTable:
         head, _, last = name.rpartition(".")
         unit = self._module(origin, head) if head else origin
         value = unit.values.get(last) if unit is not None else None
-        if unit is None:
+        if value is None and head:
             found = origin.classes.get(head) or next(self._follow(origin, head, _MAX_REEXPORTS), None)
             cls = found if isinstance(found, ClassInfo) else None
             value = cls.attrs.get(last) if cls is not None else None

@@ -136,7 +136,11 @@ def _about_trace(analysis: Analysis) -> About:
         left_out=analysis.left_out,
         deaths=sum(one.times for one in analysis.deaths),
         expired=tuple((one.cause, one.roots) for one in analysis.expired),
-        partial=bool(analysis.missing) or analysis.unbegun or analysis.silent_ackers or analysis.disordered,
+        partial=bool(analysis.missing)
+        or analysis.gaps
+        or analysis.unbegun
+        or analysis.silent_ackers
+        or analysis.disordered,
     )
 
 

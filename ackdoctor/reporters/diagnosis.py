@@ -4,6 +4,7 @@ import json
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
+from itertools import pairwise
 from typing import TextIO
 
 from ackdoctor.diagnose.diagnosis import Places, deaths_of
@@ -14,6 +15,7 @@ from ackdoctor.reporters import Context, Palette, counted, printable
 
 _MAX_CAUSES = 5
 _MAX_WIDTH = 80
+_FEWEST_RESTS = 2  # between three bursts
 _PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands for components in Python or Java
 _FROZEN = "if the topology hangs nevertheless: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
 
@@ -106,9 +108,19 @@ def _when(sign: Sign) -> str:
         return f"all at {first.text}"
     day, _, time = last.text.partition(" ")
     until = time if first.text.startswith(day) else last.text
-    between = (last.seconds - first.seconds) / (len(moments) - 1)
-    every = f", about every {between:,.0f} s" if between >= 1 else ""
+    period_s = _period_s([moment.seconds for moment in moments])
+    every = f", about every {period_s:,.0f} s" if period_s else ""
     return f"{first.text} to {until}{every}"
+
+
+def _period_s(seconds: Sequence[float]) -> float:
+    """Return the time between bursts that come regularly; 0 for others.  A burst lasts less than a quarter of it."""
+    longest = max((after - before for before, after in pairwise(seconds)), default=0)
+    starts = [after for before, after in pairwise(seconds) if after - before >= max(1, longest / 4)]
+    rests = [after - before for before, after in pairwise((seconds[0], *starts))]
+    if len(rests) < _FEWEST_RESTS or max(rests) > 2 * min(rests):
+        return 0
+    return (starts[-1] - seconds[0]) / len(rests)
 
 
 def _next_commands(sign: Sign) -> Sequence[str]:

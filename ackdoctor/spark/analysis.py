@@ -129,6 +129,7 @@ def _with_logs(request: Request, source: Opened, inputs: Inputs) -> tuple[Reques
         next_starts=survey.restarts.next_starts(),
         acker_restarts=list(survey.restarts.of_ackers()),
         missing=source.missing,
+        gaps=bool(survey.gaps),
         constants=constant_columns(inputs.files),
     )
     return known_request, notes

@@ -63,6 +63,7 @@ class Request:
     next_starts: Ends = field(default_factory=dict)  # `Restarts.next_starts`
     acker_restarts: Sequence[tuple[str, int, int, int]] = ()  # `Restarts.of_ackers`
     missing: tuple[str, ...] = ()  # `Opened.missing`
+    gaps: bool = False  # `Survey.gaps`
     constants: Mapping[str, str] = field(default_factory=dict)  # `constant_columns`
     outcomes: bool = False  # count what became of each message id
     folder: str = "."  # paths of call sites are relative to it
@@ -103,6 +104,7 @@ def _empty(counted: Sequence[Row], request: Request, row_counts: RowCounts | Non
         end_ms=max((last_ns, *request.log_ends.values())) / 1e6,
         logged=any(row["logged"] for row in counted),
         missing=request.missing,
+        gaps=request.gaps,
         window_ms=roots.window((last_ns - begin_ns) // 1_000_000, request.window_ms),
     )
     if request.window_ms not in (0, result.window_ms):
@@ -304,7 +306,7 @@ class _Examination:
         result.latencies = tuple(Latency(**row.asDict()) for row in rows["latencies"])
         for row in rows.get("witnessed", ()):
             self._note_missing_ackers(row)
-        complete = not (result.missing or result.silent_ackers)
+        complete = not (result.missing or result.silent_ackers or result.gaps)
         handled = tables.deliveries if result.logged else None
         trees = explained(tables.events, handled, rows["bad"], rows["ways"], end_ns, complete=complete)
         if (more := sum(row["bad"] for row in rows["kinds"]) - len(trees)) > 0:
@@ -396,7 +398,7 @@ class _Examination:
             lost = any(culprit.lost for culprit in tree.culprits)
             if only_logs and tree.verdict is Verdict.ORPHAN and not lost:
                 unbegun.append(tree)
-            elif (result.missing or result.silent_ackers) and unexplained(tree):
+            elif (result.missing or result.silent_ackers or result.gaps) and unexplained(tree):
                 unknown += tree.roots
             else:
                 kept.append(tree)

@@ -85,6 +85,7 @@ class Log:
     end_ns: int | None = None
     first_row: int | None = None  # the first with a root
     copy_of: str = ""
+    after_gap: str = ""  # the file before it in the rotation, if files between them are missing
     repeats: bool = False  # it holds lines of another log, or lines twice, and is not used
 
     @property
@@ -135,6 +136,11 @@ class Survey:
     def ticks_disabled(self) -> bool:
         """Whether an acker said that it never rotates: Storm 0.9.0-rc3 to 1.0.5, 1.1.0 and 1.1.1, or timeouts disabled."""
         return any(start.timeless for start in self.starts)
+
+    @property
+    def gaps(self) -> list[Log]:
+        """The logs that follow a missing file of their worker's rotation."""
+        return [log for log in self.logs if log.after_gap and log.is_used]
 
     @property
     def ackers(self) -> int:
@@ -314,8 +320,18 @@ def in_rotation_order(logs: Iterable[Log]) -> list[Log]:
         ordered = [*rotated, *(log for log in its if not numbers.get(log.file))]
         for turn, log in enumerate(ordered):
             log.turn = turn
+        _mark_gaps(ordered, [numbers.get(log.file, 0) for log in ordered], newest_first=sum(rises) <= 0)
         found += ordered
     return found
+
+
+def _mark_gaps(ordered: Sequence[Log], numbers: Sequence[int], *, newest_first: bool) -> None:
+    """Mark the logs of a worker that follow a missing file; if its newest rotated file has number 1, also the last log."""
+    if max(numbers) > _MOST_TURNS:  # dates or ports
+        return
+    for (older, newer), (before, after) in zip(pairwise(ordered), pairwise(numbers), strict=True):
+        if abs(before - after) > 1 and (after or newest_first):
+            newer.after_gap = older.file
 
 
 def _mark_repeats(parsed: DataFrame, logs: Sequence[Log]) -> list[tuple[str, str]]:
@@ -418,11 +434,11 @@ class Restarts:
         self._starts = [start for start in survey.starts if not start.timeless]
 
     def pid(self) -> str:
-        """SQL: `NO_PROCESS`, and one less for each restart of the worker before the row."""
+        """SQL: `NO_PROCESS`, and one less for each restart of the worker, or missing file, before the row."""
         cases = [
-            f"when run = {quoted(run)} and worker = {quoted(worker)} and seq >= {start.seq} then {NO_PROCESS - number}"
-            for (run, worker), starts in self.workers.items()
-            for number, start in reversed([*enumerate(starts, start=1)])
+            f"when run = {quoted(run)} and worker = {quoted(worker)} and seq >= {seq} then {NO_PROCESS - number}"
+            for (run, worker), begins in self._lives.items()
+            for number, (seq, _) in reversed([*enumerate(begins, start=1)])
         ]
         return " ".join(("case", *cases, f"else {NO_PROCESS} end")) if cases else str(NO_PROCESS)
 
@@ -446,7 +462,7 @@ class Restarts:
         """Return when the last line of each worker's last log was written, by the worker's last life; `ended` is by path."""
         found: dict[Life, int] = {}
         for log in sorted(self._logs.values(), key=lambda log: log.turn):
-            life = (log.run, log.worker, NO_PROCESS - len(self.workers.get((log.run, log.worker), ())))
+            life = (log.run, log.worker, NO_PROCESS - len(self._lives.get((log.run, log.worker), ())))
             if log.used:
                 found.pop(life, None)
                 names = (log.file, unquote(log.file), unescaped(log.file))  # as the user may have named it
@@ -458,9 +474,21 @@ class Restarts:
         """Return when the next life of a worker began, in ns, by the life before it."""
         return {
             (*worker, NO_PROCESS - number): start.time_ns
-            for worker, starts in self.workers.items()
-            for number, start in enumerate(starts)
+            for worker, begins in self._lives.items()
+            for number, (_, start) in enumerate(begins)
+            if start is not None
         }
+
+    @cached_property
+    def _lives(self) -> dict[_Worker, list[tuple[int, Start | None]]]:
+        """By worker, where its rows begin again: at a restart, or after a missing file."""
+        found: defaultdict[_Worker, list[tuple[int, Start | None]]] = defaultdict(list)
+        for worker, starts in self.workers.items():
+            found[worker] += [(start.seq, start) for start in starts]
+        for log in self._logs.values():
+            if log.after_gap:
+                found[log.run, log.worker].append((log.seq(0), None))
+        return {worker: sorted(begins, key=lambda begin: begin[0]) for worker, begins in found.items()}
 
     @cached_property
     def workers(self) -> dict[_Worker, list[Start]]:
@@ -579,6 +607,11 @@ def notes(survey: Survey, shorten: Callable[[str], str]) -> Iterator[str]:
         yield f"the worker of {log} restarted {times}: `ackdoctor diagnose {quote(log)}` looks for the reason"
     if others := often[_MOST_NAMED:]:
         yield f"{len(others):,} more workers restarted, {sum(len(starts) for _, starts in others):,} times"
+    for gap in survey.gaps[:_MOST_NAMED]:
+        yield (
+            f"a rotated file is missing between {shorten(gap.after_gap)} and {shorten(gap.file)}: what is open at the end of the "
+            "first may have ended in it"
+        )
     for file, other in survey.repeated[:_MOST_NAMED]:
         if other:
             yield f"{shorten(file)} repeats lines of {shorten(other)}: only the latter is used"

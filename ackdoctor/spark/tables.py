@@ -218,6 +218,7 @@ class Analysis:
     unjudged: tuple[str, ...] = ()
     taken: bool = False  # restarted workers took tuples with them, which are not judged
     missing: tuple[str, ...] = ()  # tasks that logs name and of which no log has a line
+    gaps: bool = False  # a rotated file of a log is missing
     # more roots lack their beginning than a log that begins in the middle explains
     unbegun: bool = False
     silent_ackers: bool = False  # logs have roots, but no line of an acker

@@ -304,6 +304,20 @@ def test_a_report_that_finds_the_disk_full_exits_2(shell):
     )
 
 
+@pytest.mark.parametrize("target", [".", "..", "../sub"])
+@pytest.mark.parametrize(("text", "code"), [(CLEAN, 0), (BOLT, 1)])
+def test_a_link_that_leads_back_up_changes_no_exit_code(shell, monkeypatch, tmp_path, target, text, code):
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    Path("bolt.py").write_text(text)
+    Path("up").symlink_to(target)
+    outcome = shell("lint", "--no-cache", ".")
+    assert (outcome.code, outcome.err) == (
+        code,
+        "up: a symbolic link that leads back to a directory above it\n",
+    )
+
+
 def test_a_link_loop_is_named(shell):
     Path("loop.py").symlink_to("loop.py")
     outcome = shell("lint", "loop.py")

@@ -403,3 +403,17 @@ def test_a_stack_on_one_line_is_a_stack():
         "at org.apache.storm.jms.spout.JmsSpout.ack(JmsSpout.java:251)",
     ]
     assert found.innermost == "java.util.NoSuchElementException"
+
+
+def test_a_consumer_of_a_bolt_is_no_spout():
+    lost = "{0}: Commit cannot be completed\n\tat org.apache.kafka.clients.consumer.KafkaConsumer.commitSync(K.java:1)\n\tat {1}(A.java:7)\n"
+    name = "org.apache.kafka.clients.consumer.CommitFailedException"
+    for frame, signs in (
+        ("com.acme.EnrichBolt.execute", []),
+        (
+            "org.apache.storm.kafka.spout.KafkaSpout.commitOffsetsForAckedTuples",
+            ["the consumer group has rebalanced"],
+        ),
+    ):
+        found = diagnose(lost.format(name, frame).splitlines())
+        assert [sign.symptom.name for sign in found.signs] == signs

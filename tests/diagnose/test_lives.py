@@ -58,6 +58,22 @@ def test_the_number_and_times_of_deaths_are_shown(shell):
     ]
 
 
+@pytest.mark.parametrize(
+    ("seconds", "every"),
+    [
+        ([0, 0, 1, 60, 61, 120, 121, 122], ", about every 60 s"),  # bursts, as of timeouts
+        ([0, 60, 3000, 3060], ""),
+        ([0, 60, 120, 3540], ""),
+        ([0, 60], ""),
+    ],
+)
+def test_only_what_comes_regularly_has_a_period(shell, seconds, every):
+    line = "2026-03-02 10:{0:02}:{1:02}.000 o.a.s.e.s.SpoutExecutor Thread-9-v-executor[9, 9] [INFO] SPOUT Failing {2} : TupleInfo[x] REASON: TIMEOUT\n"
+    Path("worker.log").write_text("".join(line.format(*divmod(at, 60), n) for n, at in enumerate(seconds)))
+    shown = next(line for line in shell("diagnose", "worker.log").out.splitlines() if " to " in line)
+    assert shown.partition(", about")[2] == every.partition(", about")[2]
+
+
 def test_deaths_are_listed_with_their_cause_place_and_tuple():
     Path("6700").mkdir()
     Path("6700/worker.log.1").write_text(life(10, 70))

@@ -172,7 +172,7 @@ def test_the_words_of_an_application_s_message_are_data(line, symptom):
 @pytest.mark.parametrize(
     "line",
     [
-        OF_APP.format("ERROR", "{0}"),
+        OF_APP.format("ERROR", "java.lang.RuntimeException: {0}"),
         "2026-03-02 10:00:01 STDERR Thread-9 [INFO] {0}",
         "2026-03-02 10:00:01 o.a.s.t.ShellBolt Thread-9 [INFO] {0}",
         "[INFO] java.lang.RuntimeException: {0}",
@@ -181,3 +181,18 @@ def test_the_words_of_an_application_s_message_are_data(line, symptom):
 )
 def test_a_symptom_in_an_error_or_of_storm_itself_is_found(line, symptom):
     assert len(diagnose([line.format(symptom)]).signs) == 1
+
+
+@pytest.mark.parametrize("level", ["INFO", "WARN", "ERROR"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        "dropping 3 messages of customer 9",
+        "Fetch failed for http://a.example/",
+        "connection to billing is unavailable",
+    ],
+)
+def test_an_application_s_own_errors_are_not_storm_s(level, words):
+    assert not diagnose(
+        [OF_APP.format(level, words), OF_APP.replace("indexed: ", "").format(level, words)]
+    ).signs

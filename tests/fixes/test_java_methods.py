@@ -68,11 +68,27 @@ def test_the_type_of_an_argument_decides_the_overload(call, tmp_path) -> None:
     assert not any("Integer" in line for line in lines)
 
 
+def test_the_number_of_arguments_decides_the_overload(tmp_path) -> None:
+    more = "    void send(String row, String other, String last) {\n        count++;\n    }\n"
+    one = _OVERLOADS[_OVERLOADS.index("    void send(String") :]
+    body = "        send(tuple.getString(0));\n        collector.ack(tuple);"
+    assert _lines(tmp_path, {"Case.java": _bolt(body, f"\n{one}\n{more}")}) == [
+        "-        send(tuple.getString(0));",
+        "+        send(tuple, tuple.getString(0));",
+        *_FIXED[-4:],
+    ]
+
+
 @pytest.mark.parametrize(
     ("body", "methods"),
     [
         ("        send(tuple.getInteger(0));\n        collector.ack(tuple);", _OVERLOADS),
         (_CALLS, _OVERLOADS + "\n    void send(Tuple other, Integer row) {\n        count++;\n    }\n"),
+        (
+            "        send(tuple.getString(0));\n        collector.ack(tuple);",
+            "\n    void send(Object one, String row) {\n        count++;\n    }\n"
+            + _OVERLOADS[_OVERLOADS.index("    void send(String") :],
+        ),
         (_CALLS, _OVERLOADS + "\n    void send(Object... all) {\n        count++;\n    }\n"),
         (_CALLS.replace("collector.ack", "rows.forEach(this::send);\n        collector.ack"), _OVERLOADS),
         (_CALLS, _OVERLOADS.replace("void", "protected void")),
@@ -82,6 +98,7 @@ def test_the_type_of_an_argument_decides_the_overload(call, tmp_path) -> None:
     ids=[
         "unknown type",
         "taken signature",
+        "a wider overload",
         "varargs",
         "reference",
         "protected",
@@ -91,7 +108,7 @@ def test_the_type_of_an_argument_decides_the_overload(call, tmp_path) -> None:
 )
 def test_a_call_that_is_not_certain_keeps_its_helper(body, methods, tmp_path) -> None:
     lines = _lines(tmp_path, {"Case.java": _bolt(body, methods)})
-    assert not any("send(Tuple tuple, Integer" in line for line in lines)
+    assert not any("send(Tuple tuple, Integer" in line or "send(tuple, tuple" in line for line in lines)
 
 
 _PACKAGE = "src/main/java/rows/Case.java"

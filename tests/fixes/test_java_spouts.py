@@ -71,6 +71,21 @@ TRACKED = {  # with their rule
         spout('Values row = new Values("row" + next++);\nthis.collector.emit(ROWS, row);'),
     ),
     "a fail that logs": ("ACK301", spout('collector.emit("rows", new Values("row" + next++));', _LOGS)),
+    "a list of another type": ("ACK301", spout('collector.emit(Arrays.asList("row" + next++));')),
+    "two emits": (
+        "ACK301",
+        spout(
+            'collector.emit(new Values("row" + next++));\ncollector.emit(Arrays.asList("row" + next++));',
+            _LOGS,
+        ),
+    ),
+    "an emit in each branch": (
+        "ACK301",
+        spout(
+            'if (next++ % 2 == 0) {\n    collector.emit("default", new Values("row" + next));\n} else {\n'
+            '    collector.emit(ROWS, new Values("row" + next));\n}'
+        ),
+    ),
     "an id without a fail": ("ACK302", spout('next++;\ncollector.emit(new Values("row" + next), next);')),
     "an id and a fail that logs": (
         "ACK302",
@@ -84,7 +99,18 @@ TRACKED = {  # with their rule
     ),
 }
 REFUSED = {
-    "two emits": spout('collector.emit(new Values("a"));\ncollector.emit(new Values("b"));'),
+    "two emits, one with a stream": spout(
+        'collector.emit(new Values("a"));\ncollector.emit(ROWS, new Values("b"));'
+    ),
+    "two emits, one of values that change": spout(
+        'Values row = new Values();\nrow.add("a");\ncollector.emit(row);\ncollector.emit(new Values("b"));'
+    ),
+    "two emits, one on another thread": spout(
+        'collector.emit(new Values("a"));\nnew Thread(() -> collector.emit(new Values("b"))).start();'
+    ),
+    "two emits, one with an id": spout(
+        'collector.emit(new Values("a"));\ncollector.emit(new Values("b"), next++);'
+    ),
     "a loop without an end": spout(
         'next++;\nwhile (true) {\n    collector.emit(new Values("row" + next++));\n}'
     ),
@@ -92,7 +118,7 @@ REFUSED = {
         "for (String row : rows.stream()) {\n    collector.emit(new Values(row));\n}"
     ),
     "another thread": spout('new Thread(() -> collector.emit(new Values("row"))).start();'),
-    "a list of another type": spout('collector.emit(Arrays.asList("row" + next++));'),
+    "a list that others may change": spout('collector.emit(rows.get("row" + next++));'),
     "values that change": spout('Values row = new Values();\nrow.add("row");\ncollector.emit(row);'),
     "an id that is computed": spout('collector.emit(new Values("row"), Math.random());'),
     "a stream that is computed": spout('collector.emit("row" + next, new Values("row"));'),
@@ -153,3 +179,24 @@ def test_the_parts_of_a_tracked_spout_fit_the_file(tmp_path) -> None:
         "+            tries.remove(msgId);",
         "+        }",
     ]
+
+
+def test_all_emits_of_a_spout_go_through_one_method(tmp_path) -> None:
+    text = TRACKED["an emit in each branch"][1]
+    edited, _ = repaired(tmp_path, {"Case.java": text}, unsafe=True)
+    lines = diff_of(text, edited["Case.java"].decode())
+    assert [line.removeprefix("-").strip() for line in lines if line[0] == "-"] == [
+        'collector.emit("default", new Values("row" + next));',
+        'collector.emit(ROWS, new Values("row" + next));',
+    ]
+    code = [line.removeprefix("+").strip() for line in lines]
+    at = code.index("private void emitTracked(String stream, List<Object> values) {")
+    assert code[at + 1 : at + 5] == [
+        "lastId++;",
+        "pending.put(lastId, values);",
+        "streams.put(lastId, stream);",
+        "collector.emit(stream, values, lastId);",
+    ]
+    assert "collector.emit(streams.get(msgId), values, msgId);" in code
+    assert code.count("streams.remove(msgId);") == 2
+    assert repaired(tmp_path, {}, unsafe=True)[0] == {}

@@ -299,6 +299,29 @@ def test_the_files_of_a_worker_are_in_the_order_of_their_rotation(begins, order)
 
 
 @pytest.mark.parametrize(
+    ("begins", "gaps"),
+    [
+        ({"": 90, ".1": 10, ".2": 50}, []),
+        ({"": 90, ".1": 10, ".3.gz": 50}, [(".1", ".3.gz")]),  # log4j
+        ({"": 90, ".2": 10, ".3": 50}, []),  # log4j: older files are missing
+        ({"": 90, ".2": 50, ".3": 10}, [(".2", "")]),  # logback
+        ({"": 90, ".2": 50, ".4": 10}, [(".4", ".2"), (".2", "")]),
+        ({"": 90, ".2.gz": 10}, [(".2.gz", "")]),  # unknown
+        ({"": 90, ".20261121": 10, ".20261125": 50}, []),
+        ({"": 90}, []),
+    ],
+)
+def test_a_gap_in_the_numbers_of_rotated_files_is_a_missing_file(begins, gaps):
+    name = "file:/logs/worker.log"
+    logs = [Log(file=f"{name}{end}", worker=name, begin_ns=at) for end, at in begins.items()]
+    assert [
+        (log.after_gap.removeprefix(name), log.file.removeprefix(name))
+        for log in in_rotation_order(logs)
+        if log.after_gap
+    ] == gaps
+
+
+@pytest.mark.parametrize(
     "setting",
     [
         'Worker has topology config {"topology.message.timeout.secs" 10, "topology.debug" true}',

@@ -40,7 +40,7 @@ def judged(spark, tmp_path):
 def word(analysis):
     report = Report(findings=analysis.findings, unreadable=(), files=(), components=0)
     assert incomplete(report, analysis) is (
-        bool(analysis.missing) or analysis.unbegun or analysis.silent_ackers
+        bool(analysis.missing) or analysis.gaps or analysis.unbegun or analysis.silent_ackers
     )
     return verdict(report, analysis).partition(":")[0]
 
@@ -118,6 +118,18 @@ def test_a_log_that_begins_in_the_middle_is_judged_without_older_roots(judged):
     analysis = judged(Topology(), ONE, since_s=10.15)
     assert (word(analysis), codes(analysis)) == ("OK", [])
     assert any(note.startswith("1 root has acks and no __ack_init") for note in analysis.notes)
+
+
+def test_what_a_missing_rotated_file_may_have_ended_is_not_judged(judged, tmp_path):
+    Topology().write(tmp_path, ONE)
+    (log,) = tmp_path.glob("worker*.log")
+    lines = log.read_text().splitlines(keepends=True)
+    third = len(lines) // 3
+    log.write_text("".join(lines[2 * third :]))
+    log.with_name(f"{log.name}.2").write_text("".join(lines[:third]))
+    analysis = judged(None, {})
+    assert (word(analysis), codes(analysis)) == ("INCOMPLETE", [])
+    assert any(note.startswith("a rotated file is missing between ") for note in analysis.notes)
 
 
 @pytest.mark.minutes
