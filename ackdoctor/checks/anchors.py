@@ -99,7 +99,9 @@ def _is_of_this_call(end: Path, token: Token) -> bool:
         return False
     for visit, _, _ in points_back(end):
         match visit.step.op:
-            case Bind(target=Attr(name=name)) | Call(func=Attr(obj=Attr(name=name), name="clear")) if name == field:
+            case Bind(target=Attr(name=name)) | Call(func=Attr(obj=Attr(name=name), name="clear")) if (
+                name == field
+            ):
                 return True
             case _:
                 pass
