@@ -14,7 +14,8 @@ from ackdoctor.flow.expressions import assigned_targets, last_name
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Token, TokenRef
 from ackdoctor.flow.witness import assumes_raise
-from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS, TASKS
+from ackdoctor.libraries.vocabulary import ERROR_NAMES, ERROR_TYPES, LOGGING, PURE_CALLS, STOPS, TASKS
+from ackdoctor.model.acker import ACK_INIT
 from ackdoctor.model.cfg import (
     ENTRY,
     RAISED,
@@ -22,6 +23,7 @@ from ackdoctor.model.cfg import (
     Bind,
     Call,
     Catch,
+    Compare,
     EdgeKind,
     Function,
     Instr,
@@ -42,7 +44,7 @@ _COMPLETING = (VerbKind.ACK, VerbKind.FAIL)
 def ack101_missing_ack(context: RuleContext) -> Iterator[Finding]:
     """Yield the findings of each data or batch handler, and of each place that empties a buffer."""
     yield from _at_ends(context)
-    yield from _in_tasks(context)
+    yield from _in_later_code(context)
     yield from _dropped(context)
     yield from _in_endless_loops(context)
 
@@ -61,7 +63,7 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
         is_opt_out = depends_on_setting(context, ACKING)
         missing = [ended for ended in missing if not is_opt_out(ended.path)]
         token = missing[0].token if missing else None
-        if token is None:
+        if token is None or _is_acker(context):
             continue
         if _never_completed(flow, token):
             first = next((ended for ended in missing if not assumes_raise(ended.path)), missing[0])
@@ -79,37 +81,67 @@ def _at_ends(context: RuleContext) -> Iterator[Finding]:
             yield from missed_completions(context, words, Misuse.NEVER, flow, missing)
 
 
-def _in_tasks(context: RuleContext) -> Iterator[Finding]:
-    """Yield the exception handlers of a task that only log: the task completes the tuple if its work succeeds."""
+def _is_acker(context: RuleContext) -> bool:
+    """Whether the component is an acker of a framework: its tuples belong to no tree."""
+    return Literal(ACK_INIT) in context.component.cls.attrs.values()
+
+
+def _in_later_code(context: RuleContext) -> Iterator[Finding]:
+    """Yield where a task or a callback only logs a failure: it completes the tuple if its work succeeds."""
     for flow in context.flows if context.component.auto_ack is False and context.is_bolt else ():
-        ends = [
-            event
-            for event in flow.events
-            if isinstance(event, Ended) and event.deferral is not None and event.deferral.runner in TASKS
-        ]
-        tasks = {
-            (id(end.deferral), end.path.function)
-            for end in ends
-            if _stage(end) in (Stage.ACKED, Stage.FAILED)
-        }
+        ends = [event for event in flow.events if isinstance(event, Ended) and event.deferral is not None]
+        done = [end for end in ends if _stage(end) in (Stage.ACKED, Stage.FAILED)]
+        tasks = {(id(end.deferral), end.path.function) for end in done}
+        passed = {id(end.deferral.step) for end in done if end.deferral is not None}
         for end in ends:
-            is_open = _stage(end) is Stage.HELD and end.raised is None and not end.is_system
-            caught = (
-                _silent_handler(context, end)
-                if is_open and (id(end.deferral), end.path.function) in tasks
-                else None
-            )
-            if caught is not None and context.is_first(caught.step) and end.token is not None:
+            if _stage(end) is not Stage.HELD or end.raised is not None or end.is_system:
+                continue
+            if end.token is None or end.deferral is None:
+                continue
+            at: Path | tuple[Function, Span] | None = None
+            if end.deferral.runner in TASKS:
+                known = (id(end.deferral), end.path.function) in tasks
+                at = _silent_handler(context, end) if known else None
+            elif id(end.deferral.step) in passed and _ignores_error(context, end.path):
+                at = leaving_place(flow, end.path, end.token)
+            if at is not None and context.is_first(at.step if isinstance(at, Path) else at):
                 words = _words(context, "one path", flow, end.token, end.path)
                 yield context.finding(
                     words,
                     Misuse.NEVER,
-                    caught,
+                    at,
                     flow=flow,
                     path=end.path,
                     token=end.token,
                     confidence=Confidence.MAY,
                 )
+
+
+def _ignores_error(context: RuleContext, end: Path) -> bool:
+    """Whether a path through a callback gets an error as an argument, and only logs and reports it."""
+    typed = {Name(param.name) for param in end.function.params if (param.type or "").endswith(ERROR_TYPES)}
+    named = {
+        Name(param.name) for param in end.function.params if not param.type and param.name in ERROR_NAMES
+    }
+    is_error = bool(typed)  # without a type, a test must show it
+    visit: Path | None = end
+    after: Path | None = None
+    while visit is not None and typed | named:
+        op = visit.step.op
+        if isinstance(op, Call) and not _is_quiet(context, end.function, op):
+            return False
+        if isinstance(op, Test) and after is not None and after.via is not None:
+            match normalise(op.condition):
+                case Compare(left=Name() as tested, op="is", right=Literal(value=None)), same if (
+                    tested in typed | named and (after.via is EdgeKind.TRUE) != same
+                ):
+                    is_error = True
+                case _:
+                    return False
+        if visit is end.entry:
+            break
+        visit, after = visit.before, visit
+    return is_error
 
 
 def _stage(end: Ended) -> Stage | None:
@@ -265,11 +297,14 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
         )
         for function, head, body in loops:
             certain = _never_ends(function, head, body) and head in reachable(function, [ENTRY])
-            if _completes_in(flow, function, body) or not (certain or _is_kept_going(function, body)):
+            if not (certain or _is_kept_going(function, body)):
+                continue
+            done = _completed_in(flow, function, body)
+            if any(token is None or not token.field for token in done):
                 continue  # ack-in-loop reports a completion that the loop repeats
             handler = f"{context.component.name}.{flow.function.name}"
             yield context.finding(
-                context.words("never returns", handler=handler),
+                context.words("never reads" if done else "never returns", handler=handler),
                 None,
                 (function, function.cfg.steps[head].span),
                 flow=flow,
@@ -279,15 +314,15 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
             break
 
 
-def _completes_in(flow: Flow, function: Function, body: range) -> bool:
-    """Whether a step of a loop, or a helper that it calls, completes a tuple."""
+def _completed_in(flow: Flow, function: Function, body: range) -> list[Token | None]:
+    """Return the tuples that a step of a loop, or a helper that it calls, completes."""
     steps = function.cfg.steps[body.start : body.stop]
-    return any(
-        visit.function is function and visit.step in steps
+    return [
+        event.token
         for event in flow.events
         if isinstance(event, Completed)
-        for visit in event.path.call_stack()
-    )
+        and any(visit.function is function and visit.step in steps for visit in event.path.call_stack())
+    ]
 
 
 def _never_ends(function: Function, head: int, body: range) -> bool:

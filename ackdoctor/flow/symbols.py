@@ -174,10 +174,9 @@ class SymbolTable:
         head, _, last = name.rpartition(".")
         unit = self._module(origin, head) if head else origin
         value = unit.values.get(last) if unit is not None else None
-        if unit is None:
-            module, _, inner = head.rpartition(".")
-            unit = self._module(origin, module) if module else origin
-            cls = unit.classes.get(inner) if unit is not None else None
+        if value is None and head:
+            found = origin.classes.get(head) or next(self._follow(origin, head, _MAX_REEXPORTS), None)
+            cls = found if isinstance(found, ClassInfo) else None
             value = cls.attrs.get(last) if cls is not None else None
             if cls is not None and last in cls.constants:
                 return Literal((cls.qualname, last))

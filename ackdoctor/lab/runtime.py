@@ -23,11 +23,11 @@ from ackdoctor.lab.topology import (
     Router,
     Topology,
 )
-from ackdoctor.model.acker import AckFail, AckInit, Answer, Engine, Message, ResetTimeout, Tick
+from ackdoctor.model.acker import ACK_INIT, AckFail, AckInit, Answer, Engine, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.sites import Sites
 
-_ACK_STREAMS = {AckInit: "__ack_init", AckFail: "__ack_fail", ResetTimeout: "__ack_reset_timeout"}
+_ACK_STREAMS = {AckInit: ACK_INIT, AckFail: "__ack_fail", ResetTimeout: "__ack_reset_timeout"}
 _LOOP = "BoltThread.begin"  # frames above it belong to the caller of the cluster
 Route: TypeAlias = tuple[int, int]  # sender task, receiver task
 Record: TypeAlias = Callable[[Event], None]

@@ -143,6 +143,10 @@ THREAD_STARTS = frozenset({"start"})
 TASKS = frozenset(
     "submit execute runAsync supplyAsync start_new_thread Thread".split()
 )  # of these, those that run it once
+ERROR_TYPES = ("Exception", "Throwable", "Error")  # ends of the types of a callback's parameter for a failure
+ERROR_NAMES = frozenset(
+    "e ex exc err error exception failure cause throwable thrown".split()
+)  # without a type
 THREAD_CLASSES = frozenset({"Thread"})  # whose `start` runs the object's own `run`
 RUN = "run"  # of a task or a thread
 TASK_METHODS = (RUN, "call")  # of an object that a thread executes

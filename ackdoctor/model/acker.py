@@ -17,6 +17,8 @@ from typing import NamedTuple, TypeAlias, TypeVar
 
 from ackdoctor.model import ConfigError
 
+ACK_INIT = "__ack_init"  # the stream of a spout to its acker
+
 
 class AckInit(NamedTuple):
     """`__ack_init`: a spout task emitted a root; `value` is the XOR of its edges."""

@@ -43,7 +43,7 @@ from ackdoctor.rulebook import (
 )
 from ackdoctor.topology.evidence import COSTS, Evidence, minimum, undecided, unique
 from ackdoctor.topology.graph import Graph, is_name
-from ackdoctor.topology.tracking import CHECKPOINT_INTERVAL, Tracking, timeouts_off, tracking_of
+from ackdoctor.topology.tracking import CHECKPOINT_INTERVAL, Tracking, lacks_ticks, timeouts_off, tracking_of
 from ackdoctor.topology.trident_guarantee import by_trident_spout, is_trident
 
 __all__ = ["by_spout", "verdict"]
@@ -108,7 +108,7 @@ class _Reach(IntEnum):
 def verdict(
     topology: Topology, facts: Mapping[str, ComponentFacts], *, best_effort: Collection[str] = ()
 ) -> Verdict:
-    """Return the guarantee of a topology; `best_effort` names streams ("count:alerts") whose loss is accepted."""
+    """Return the guarantee of a topology; `best_effort` names streams, of all components or of one ("count:alerts"), whose loss is accepted."""
     broken = [defect for defect in topology.defects if defect.kind in _BROKEN_FILES]
     if broken:
         reasons = [Reason(fact="file-does-not-parse", place=d.place, why=d.why, sure=False) for d in broken]
@@ -280,7 +280,8 @@ def _is_silent(facts: ComponentFacts, edge: Edge) -> bool:
 
 def _anchors(component: str, emit: Emit, best_effort: Collection[str]) -> Anchors:
     """Return the anchors of an emit; an unanchored one on a best-effort stream is a choice."""
-    waived = emit.anchors is Anchors.NONE and f"{component}:{emit.stream}" in best_effort
+    names = {emit.stream, f"{component}:{emit.stream}"}
+    waived = emit.anchors is Anchors.NONE and not names.isdisjoint(best_effort)
     return Anchors.WAIVED if waived else emit.anchors
 
 
@@ -299,6 +300,9 @@ def _add_bolt(graph: Graph, node: Node, reach: _Reach, found: Evidence, best_eff
         known = any(each.fact == _NEVER_ACKS and each.component == node.id for each in found.reasons)
         if not known:
             found.add(_NEVER_ACKS, facts.place, "no path acks or fails an input", node.id)
+    if reach is not _Reach.UNTRACKED and lacks_ticks(graph, node.id):
+        why = "it completes tuples at ticks only, and no setting turns ticks on"
+        found.add(_NEVER_ACKS, node.place, why, node.id)
     if facts.acks_early is not None:
         why = "the bolt acks a tuple before its effect: what waits in memory dies with the worker"
         found.add(_EARLY, facts.acks_early, why, node.id)

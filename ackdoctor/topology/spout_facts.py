@@ -45,7 +45,7 @@ from ackdoctor.model.topology import OnFail, Place, SourceAck
 _ORDERS = ("<", "<=", ">", ">=")
 _NACKS = frozenset(
     "nack basicNack basic_nack basicReject basic_reject reject requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
-    "change_message_visibility negativeAcknowledge negative_acknowledge".split()
+    "change_message_visibility change_visibility changeVisibility negativeAcknowledge negative_acknowledge".split()
 )
 _ACKS = frozenset("ack acknowledge basicAck basic_ack deleteMessage delete_message complete".split())
 _COMMITS = frozenset("commit commitAsync commitSync commit_offsets commitOffsets".split())

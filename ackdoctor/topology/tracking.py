@@ -5,9 +5,9 @@ from typing import NamedTuple
 from ackdoctor.model.topology import Gap, Place, Reason, Setting, Topology
 from ackdoctor.topology.frameworks import parsed
 from ackdoctor.topology.graph import Graph
-from ackdoctor.topology.settings import ACKERS, ENABLE_TIMEOUTS, MODE
+from ackdoctor.topology.settings import ACKERS, ENABLE_TIMEOUTS, MODE, TICKS
 
-__all__ = ["CHECKPOINT_INTERVAL", "Tracking", "is_heron", "timeouts_off", "tracking_of"]
+__all__ = ["CHECKPOINT_INTERVAL", "Tracking", "is_heron", "lacks_ticks", "timeouts_off", "tracking_of"]
 
 CHECKPOINT_INTERVAL = "topology.stateful.checkpoint.interval.seconds"
 _OFF = "ATMOST_ONCE"
@@ -73,6 +73,13 @@ def timeouts_off(graph: Graph) -> Setting | None:
     setting = graph.setting(ENABLE_TIMEOUTS)
     off = setting.value is False or str(setting.value).lower() == "false"
     return setting if off and not is_heron(graph.topology) else None
+
+
+def lacks_ticks(graph: Graph, component: str) -> bool:
+    """Whether a component completes tuples at ticks only, and no setting turns ticks on."""
+    facts = graph.facts.get(component)
+    ticks = graph.setting(TICKS, component).value
+    return facts is not None and facts.flushes_at_ticks and (ticks is None or ticks == 0)
 
 
 def number(setting: Setting) -> float | None:

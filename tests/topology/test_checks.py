@@ -326,6 +326,14 @@ def test_a_stream_without_a_consumer_is_information() -> None:
     assert kinds(BOUNDED, count=two) == []  # the last bolt
 
 
+def test_a_bound_that_one_branch_needs_is_not_dead() -> None:
+    branches = [judged(BOUNDED), judged(BOUNDED, words=NO_IDS)]
+    known = [replace(each, defects=defects(each)) for each in branches]
+
+    assert [each.cause for each in findings(known[1:])] == ["max-pending-without-effect"]
+    assert not findings(known)
+
+
 # ---- ACK507 ----
 
 

@@ -256,6 +256,17 @@ def test_the_deciding_reason_is_first_and_the_next_ones_follow() -> None:
     ]
 
 
+def test_a_bolt_that_waits_for_ticks_without_ticks_never_acks() -> None:
+    waits = bolt(holds=True, flushes_at_ticks=True)
+    found = judge(topology("words -> count"), count=waits)
+    ticked = topology(
+        "words -> count", settings=(setting("topology.tick.tuple.freq.secs", 2, component="count"),)
+    )
+
+    assert (found.word, [reason.fact for reason in found.reasons]) == ("at-most-once", ["bolt-never-acks"])
+    assert judge(ticked, count=waits).word == "at-least-once"
+
+
 # ---- boundaries ----
 
 
@@ -268,11 +279,12 @@ def test_an_explicit_best_effort_emit_gives_two_verdicts() -> None:
     )
 
 
-def test_a_stream_that_the_settings_name_best_effort_is_a_boundary() -> None:
+@pytest.mark.parametrize("name", ["default", "count:default"])
+def test_a_stream_that_the_settings_name_best_effort_is_a_boundary(name: str) -> None:
     facts = {"words": spout(), "count": bolt(emits=(emit(12, Anchors.NONE),)), "store": bolt()}
 
     assert verdict(TWO_BOLTS, facts).word == "at-most-once"
-    found = verdict(TWO_BOLTS, facts, best_effort={"count:default"})
+    found = verdict(TWO_BOLTS, facts, best_effort={name})
     assert found.word == "at-least-once"
     assert found.boundary.startswith("tracking ends at count")
 

@@ -20,6 +20,8 @@ def _known(cls, role="spout", framework="storm 1.2.4", **arguments):
         ({}, True, OnFail.SOURCE),
         ({"processingGuarantee": "AT_LEAST_ONCE"}, True, OnFail.SOURCE),
         ({"processingGuarantee": "ProcessingGuarantee.AT_MOST_ONCE"}, False, OnFail.NOTHING),
+        ({"processingGuarantee": "NO_GUARANTEE"}, False, OnFail.NOTHING),
+        ({"processingGuarantee": "NO_GUARANTEE", "tupleTrackingEnforced": True}, True, OnFail.NOTHING),
         ({"processingGuarantee": Gap("from args[0]", PLACE)}, None, OnFail.UNKNOWN),
         ({"enable.auto.commit": True}, False, OnFail.NOTHING),
         ({"enable.auto.commit": "false"}, True, OnFail.SOURCE),

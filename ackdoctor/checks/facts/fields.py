@@ -19,6 +19,8 @@ from ackdoctor.flow.expressions import (
     subexpressions,
 )
 from ackdoctor.flow.pure_calls import size_calls, size_of
+from ackdoctor.flow.transfer.declared import local_values
+from ackdoctor.flow.transfer.effects import logged_calls
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.flow.values import TokenKind
 from ackdoctor.libraries.vocabulary import (
@@ -36,6 +38,7 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    Closure,
     Compare,
     Drop,
     Expr,
@@ -182,6 +185,7 @@ def uses_resource(context: RuleContext, function: Function, call: Call, caller: 
 
 # the framework runs them once, before all other methods
 INITIALISERS = frozenset(("__init__", "initialize", "init_state", "<init>", "prepare", "open"))
+_MOST_NAMES = 4  # locals between a listener and its code
 LISTENERS = frozenset({"removalListener", "evictionListener"})  # eviction listeners of a cache
 
 _QUEUES = frozenset(
@@ -222,14 +226,38 @@ def initial_values(context: RuleContext, field: str) -> Iterator[tuple[Function,
 
 
 def builders(context: RuleContext, field: str) -> Iterator[frozenset[str]]:
-    """Yield the methods in each chain of calls that makes a field: `newBuilder().maximumSize(9).build()`."""
+    """Yield the methods in each chain of calls that makes a field: `newBuilder().maximumSize(9).build()`.
+
+    A listener that only logs is left out.
+    """
     for function, value in initial_values(context, field):
         methods: set[str] = set()
         call = value if isinstance(value, Call) else None
         while call is not None and isinstance(call.func, Attr):
-            methods.add(call.func.name)
+            if not (
+                call.func.name in LISTENERS and any(_only_logs(function, arg.value) for arg in call.args)
+            ):
+                methods.add(call.func.name)
             call = calls_by_result(function).get(call.func.obj)
         yield frozenset(methods)
+
+
+def _only_logs(function: Function, listener: Expr | Call, depth: int = 0) -> bool:
+    """Whether an object or a lambda is in sight, and only writes log lines."""
+    if isinstance(listener, Name):
+        values = local_values(function).get(listener.id, ()) if depth < _MOST_NAMES else ()
+        return bool(values) and all(_only_logs(function, value, depth + 1) for value in values)
+    items = listener.items if isinstance(listener, Build) and listener.kind == "object" else (listener,)
+    codes = [function.closures.get(item.key) for item in items if isinstance(item, Closure)]
+    return bool(codes) and all(
+        code is not None
+        and all(
+            index in logged_calls(code) or last_name(step.op.func) in LOGGING
+            for index, step in enumerate(code.cfg.steps)
+            if isinstance(step.op, Call)
+        )
+        for code in codes
+    )
 
 
 def is_container(context: RuleContext, field: str) -> bool:

@@ -94,9 +94,11 @@ def logged_calls(function: Function) -> frozenset[int]:
         op = steps[index].op
         if not isinstance(op, Call):
             continue
-        if op.dropped and last_name(op.func) in LOGGING:
+        uses = takers.get(op.result.id, set())
+        is_result = all(isinstance(steps[use].op, Return) for use in uses)  # of a lambda
+        if (op.dropped or is_result) and last_name(op.func) in LOGGING:
             lines.add(index)
-        elif takers.get(op.result.id, set()) and takers[op.result.id] <= lines | logged:
+        elif uses and uses <= lines | logged:
             logged.add(index)
     return frozenset(logged)
 

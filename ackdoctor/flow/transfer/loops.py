@@ -317,9 +317,13 @@ def _covers_batch(context: Context, path: Path, op: Next) -> bool:
 
 
 def _has_elements(context: Context, function: Function, iterable: Expr) -> bool:
-    """Whether an iterable certainly has an element: `(1, 2)`, `range(3)`, `line.split(",")`."""
+    """Whether an iterable certainly has an element: `(1, 2)`, `range(3)`, `line.split(",")`, `Arrays.asList(a, b)`."""
     if isinstance(iterable, Build):
         return any(not isinstance(item, Star) for item in iterable.items)
+    call = calls_by_result(function).get(iterable)
+    if call is not None and (name := last_name(call.func)) in context.library.literals:
+        single = len(call.args) == 1 and name in context.library.arrays  # it may be an array
+        return not single and any(not arg.star for arg in call.args)
     return iterable in nonempty_results(function, context.library.nonempty)
 
 

@@ -111,6 +111,7 @@ def _imports(file: SourceFile, tops: list[Node]) -> tuple[dict[str, tuple[str, .
         name = dotted(file.positions, inner[0])
         if inner[-1].type == "asterisk":
             stars.append(name)
+            file.imported.any_static |= any(each.type == "static" for each in node.children)
             continue
         word = name.rpartition(".")[2]
         imports.setdefault(word, {})[name] = None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, TypeAlias
+from typing import TypeAlias
 
 from ackdoctor.frontends import Lowering as SharedLowering
 from ackdoctor.frontends import SourceFile as SharedFile
@@ -65,11 +65,13 @@ def looks_like_type(word: str) -> bool:
 # ---- names ----
 
 
-class Imported(NamedTuple):
-    """The names that a file imports singly: types and static members."""
+@dataclass(slots=True)
+class Imported:
+    """The names that a file imports singly: types and static members; `any_static`: it also imports all of a class."""
 
     types: set[str]
     statics: set[str]
+    any_static: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -183,6 +185,8 @@ class Frame:
                 return Global(word)
         if word in self.imported.types or word in self.imported.statics or word in _ACRONYM_TYPES:
             return Global(word)
+        if self.imported.any_static and word.isupper():
+            return Global(word)  # a constant
         return Global(word) if looks_like_type(word) else self._inherited(word)
 
     def method(self, word: str) -> Expr:

@@ -10,13 +10,15 @@ from functools import cache
 from ackdoctor.checks import Check, checks_in
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
 from ackdoctor.model.source import Site, Span
-from ackdoctor.model.topology import Defect, Judged
+from ackdoctor.model.topology import Defect, Judged, Place
 from ackdoctor.rulebook import DEAD_SETTING, WEAK_GUARANTEE, catalogue, rule_name, rule_severity, words
 from ackdoctor.topology.checks.wiring import Wiring
-from ackdoctor.topology.settings import setting_defects
+from ackdoctor.topology.settings import MAX_PENDING, TIMEOUT, setting_defects
 
 __all__ = ["defects", "findings", "load"]
 
+_OF_TRACKED = (MAX_PENDING, TIMEOUT)  # settings that need tuples that are tracked
+_WITHOUT_EFFECT = ("max-pending-without-effect", "timeout-without-effect")
 _FORGETFUL = ("state-forgets-txid", "state-ignores-txid")
 
 
@@ -39,18 +41,25 @@ def defects(judged: Judged) -> tuple[Defect, ...]:
 
 
 def findings(judged: Iterable[Judged]) -> tuple[Finding, ...]:
-    """Return the findings of all topologies, each once: branches share defects."""
+    """Return the findings of all topologies, each once: branches share defects.
+
+    A setting is without effect only if no branch that shares its line needs it.
+    """
+    known = tuple(judged)
+    needed = {place for each in known for place in _needed(each)}
     found: dict[object, Finding] = {}
-    for each in judged:
-        for finding in _findings(each):
-            found.setdefault((finding.code, finding.site, finding.cause), finding)
+    for each in known:
+        for defect in (*each.defects, *_forgetful_states(each)):
+            if defect.place.path and not (defect.kind in _WITHOUT_EFFECT and defect.place in needed):
+                finding = _finding(each, defect)
+                found.setdefault((finding.code, finding.site, finding.cause), finding)
     return tuple(found.values())
 
 
-def _findings(judged: Judged) -> Iterator[Finding]:
-    for defect in (*judged.defects, *_forgetful_states(judged)):
-        if defect.place.path:
-            yield _finding(judged, defect)
+def _needed(judged: Judged) -> set[Place]:
+    """Return the lines of the settings that have an effect in a topology, as far as tracking decides it."""
+    idle = {defect.place for defect in judged.defects if defect.kind in _WITHOUT_EFFECT}
+    return {each.place for each in judged.topology.settings if each.key in _OF_TRACKED} - idle
 
 
 def _forgetful_states(judged: Judged) -> Iterator[Defect]:

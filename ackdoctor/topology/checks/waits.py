@@ -12,7 +12,7 @@ from ackdoctor.model.topology import Defect, Node, Setting
 from ackdoctor.rulebook import BATCH_WITHOUT_TICKS, FLUSH_SLOWER_THAN_TIMEOUT
 from ackdoctor.topology.checks.wiring import Wiring
 from ackdoctor.topology.settings import MAX_PENDING, TICKS, TIMEOUT
-from ackdoctor.topology.tracking import is_heron, number, timeouts_off
+from ackdoctor.topology.tracking import is_heron, lacks_ticks, number, timeouts_off
 
 _WINDOW = "topology.bolts.window"
 _LENGTH, _SLIDE = f"{_WINDOW}.length.duration.ms", f"{_WINDOW}.sliding.interval.duration.ms"
@@ -205,10 +205,6 @@ def _slowest(wiring: Wiring, waits: Mapping[str, _Wait]) -> Iterator[tuple[_Wait
 def ack507_batch_without_ticks(wiring: Wiring) -> Iterator[Defect]:
     """Yield each component that waits for ticks and gets none."""
     for node in wiring.graph.nodes.values():
-        facts = wiring.facts(node)
-        if facts is None or not facts.flushes_at_ticks:
-            continue
-        ticks = wiring.graph.setting(TICKS, node.id)
-        if ticks.value is None or ticks.value == 0:
+        if lacks_ticks(wiring.graph, node.id):
             kind = "batch-without-ticks"
             yield wiring.defect(BATCH_WITHOUT_TICKS, kind, "certain", node.place, node.id, name=node.id)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from ackdoctor.model.cfg import Attr, Global, Literal
 from ackdoctor.model.topology import Gap, Topology
 from ackdoctor.topology.readers.java import from_program
 from tests.topology.programs import link
@@ -519,3 +520,39 @@ def test_entry_points_over_the_limit_are_said() -> None:
     assert len(unread) == 5
     assert {each.gaps[0].place.line for each in unread} == {7}
     assert all("more branches or entry points than are followed" in each.gaps[0].why for each in unread)
+
+
+def test_ids_and_streams_are_constants_of_other_classes() -> None:
+    program = link(
+        {
+            "demo/Main.java": """
+                package demo;
+                import static demo.Names.*;
+                import org.apache.storm.*;
+                import org.apache.storm.topology.*;
+                public class Main {
+                    public static void main(String[] args) {
+                        TopologyBuilder builder = new TopologyBuilder();
+                        builder.setSpout(SPOUT, new Words());
+                        builder.setBolt("log", new Log()).shuffleGrouping(SPOUT, Names.Streams.ERRORS);
+                        StormSubmitter.submitTopology("t", new Config(), builder.createTopology());
+                    }
+                }
+            """,
+            "demo/Names.java": """
+                package demo;
+                public interface Names {
+                    String SPOUT = "words";
+                    final class Streams { static final String ERRORS = "errors"; }
+                }
+            """,
+        }
+    )
+    (found,) = from_program(program, {"demo/Main.java"})
+
+    assert [each.id for each in found.nodes] == ["words", "log"]
+    assert [(each.source, each.stream) for each in found.edges] == [("words", "errors")]
+    main = program.units["demo/Main.java"]
+    errors = Attr(Attr(Global("Names"), "Streams"), "ERRORS")
+    assert program.constant(main, errors) == Literal("errors")
+    assert program.constant(main, Global("SPOUT")) == Literal("words")
