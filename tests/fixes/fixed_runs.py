@@ -31,10 +31,10 @@ from ackdoctor.model.trace import Verdict
 from ackdoctor.rulebook import UNSERIALISABLE_EMIT
 from tests.advice.component_runs import Cost, Result, run_components
 
-__all__ = ["Comparison", "compare", "compare_all", "fixed_findings"]
+__all__ = ["Comparison", "compare_all"]
 
-_LONGEST_S = 120
-_FAILING = ", call "  # in the setting of a run in which a call fails
+_LONGEST_S = 20  # of a component that waits, as an endless loop may
+_FAILING = (", call ", ", answers ")  # in the setting of a run in which a call fails or says no
 _FRAMEWORKS = frozenset("heronpy petrel pyleus pystorm storm streamparse".split())
 
 
@@ -142,8 +142,9 @@ def compare(folder: Path, finding: Finding, edited: Mapping[str, bytes]) -> Comp
         setting for cost, setting in old if cost in (Cost.EXITS, Cost.TWICE)
     }  # what came later was not seen
     added = {run for run in new - old if run[1] not in dead}
-    if finding.code == UNSERIALISABLE_EMIT:  # the conversion is a new call: it must succeed for a good record
-        added = {run for run in added if _FAILING not in run[1]}
+    if finding.code == UNSERIALISABLE_EMIT:  # the conversion is a new call, which bad records let fail
+        good = {each for each in settings if not any(word in each for word in _FAILING)}
+        added = set() if good - {setting for _, setting in new} else added
     return Comparison(
         finding=finding,
         added=_texts(added),

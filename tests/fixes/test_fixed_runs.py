@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.fixes import FIXES
 from ackdoctor.rulebook import ACK_IN_LOOP
-from tests.fixes.fixed_runs import Comparison, compare, compare_all, fixed_findings
+from tests.fixes.fixed_runs import Comparison, compare_all
 from tests.rule_cases import cases_by_code
 
 pytestmark = [pytest.mark.minutes, pytest.mark.filterwarnings("ignore")]
@@ -42,6 +42,6 @@ def test_a_case_runs_as_well_after_each_fix(code, tmp_path, monkeypatch) -> None
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text(_MARKER.sub("", file.text), encoding="utf-8")
         monkeypatch.chdir(folder)
-        found += (compare(folder, finding, edited) for finding, edited in fixed_findings(folder))
+        found += compare_all(folder)
     assert _faults(found) == []
     assert any(each.ran for each in found)
