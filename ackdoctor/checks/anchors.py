@@ -6,10 +6,10 @@ from typing import NamedTuple
 from ackdoctor.checks.facts.dataflow import definition
 from ackdoctor.checks.facts.fields import ANCHORING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Anchors, Emitted, Flow, Path
+from ackdoctor.flow.events import Anchors, Emitted, Flow, Path, points_back
 from ackdoctor.flow.values import Batch, Const, Container, Picked, Token, TokenKind, TokenRef
 from ackdoctor.flow.witness import completions, line_text
-from ackdoctor.model.cfg import Attr, Build, Expr, Item, Literal, Name
+from ackdoctor.model.cfg import Attr, Bind, Build, Call, Expr, Item, Literal, Name
 from ackdoctor.model.dialect import Anchoring, EntryKind, Misuse, Moment, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Stage
@@ -71,6 +71,7 @@ def ack202_emit_after_ack(context: RuleContext) -> Iterator[Finding]:
     for flow, emit in context.events(Emitted):
         # ticks and Storm's other own tuples are in no tree
         late = [each for each in emit.late if reaches_system or not _is_system_tuple(emit, each[0])]
+        late = [each for each in late if not _is_of_this_call(emit.path, each[0])]
         if not late or not context.is_first(emit.step):
             continue
         token, breach = late[0]
@@ -89,6 +90,22 @@ def ack202_emit_after_ack(context: RuleContext) -> Iterator[Finding]:
 def _is_system_tuple(emit: Emitted, token: Token) -> bool:
     token_state = emit.path.state.tokens.get(token)
     return token_state is not None and token_state.tick.is_system
+
+
+def _is_of_this_call(end: Path, token: Token) -> bool:
+    """Whether a tuple is from a field that the path has emptied: it is no tuple that an earlier call left there."""
+    field = token.field
+    if not field or next(completions(end, token), None) is not None:
+        return False
+    for visit, _, _ in points_back(end):
+        match visit.step.op:
+            case Bind(target=Attr(name=name)) | Call(func=Attr(obj=Attr(name=name), name="clear")) if (
+                name == field
+            ):
+                return True
+            case _:
+                pass
+    return False
 
 
 def _late_advice(context: RuleContext, token: Token, *, by_hand: bool) -> str:

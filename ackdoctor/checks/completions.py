@@ -254,11 +254,23 @@ _MIXED = {
 
 def ack106_ack_and_fail(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each completion that contradicts an earlier one, and for each automatic fail after one."""
-    for repeat in repeats(context):
+    found = list(repeats(context))
+    looped = [repeat.second.step for repeat in found if repeat.same_site]
+    for repeat in found:
         if repeat.second.op is Op.AUTO_FAIL:
-            yield from _auto_failed(context, repeat)
+            by_loop = repeat.first is not None and repeat.first.step in looped
+            if not (by_loop and _comes_before(repeat)):
+                yield from _auto_failed(context, repeat)  # else ack-in-loop reports the completion
         elif not repeat.automatic and not repeat.same_site and not context.component.auto_ack:
             yield from _by_hand(context, repeat)
+
+
+def _comes_before(repeat: Repeat) -> bool:
+    """Whether what raises comes before the first completion in the code: it takes another iteration of their loop."""
+    first, thrown = repeat.first, raising_visit(repeat.second.path)
+    if first is None or thrown is None or thrown.function is not first.function:
+        return False
+    return thrown.index < first.index
 
 
 def _by_hand(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:

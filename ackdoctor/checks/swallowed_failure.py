@@ -65,6 +65,9 @@ _TELLS_AN_ERROR = re.compile(  # calls whose failure costs a report, and none of
     r"(?i)(report|log|trace|track)\w*(error|failure|exception)s?"
 )
 _ACCESSOR = re.compile("(get|set|is|has)(_|[A-Z])")
+_ASKS = re.compile(  # such a function raises because of the record, and has no other effect
+    "_*(?:valid|check|verif|assert|ensure|require|pars|decod|match|compare|loads$|(?:is|has|not|test|must)(?:_|[A-Z]))"
+)
 _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
     "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
 )
@@ -147,8 +150,10 @@ def _finding(
 
 
 def _often_fails(context: RuleContext, function: Function, op: Instr) -> bool:
-    """Whether a call is one that fails in practice: not a getter or a setter of an object of unknown origin."""
+    """Whether a call is one that fails in practice: no getter or setter of an object of unknown origin, no unknown function."""
     match op:
+        case Call() if _is_for_effect(context, function, op):
+            return False
         case Call(func=Attr(obj=obj, name=name)) if _ACCESSOR.match(name):
             own = f"{context.program.units[function.path].module}."
             is_own = any(each.startswith(own) for each in context.declared_names(function, obj))
@@ -312,9 +317,22 @@ def _does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field
         return False
     helper = _called_helper(context, flow, caught, call)
     if helper is None:
-        return uses_resource(context, function, call, caught.entry.before)
+        return uses_resource(context, function, call, caught.entry.before) or _is_for_effect(
+            context, function, call
+        )
     inner = calls_by_result(helper).values()
     return any(context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner)
+
+
+def _is_for_effect(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call runs a function of a library and drops its result, so it is made for its effect: `load(rows)`."""
+    if not call.dropped or not isinstance(call.func, Global) or _ASKS.match(last_name(call.func)):
+        return False
+    unit, library = context.program.units[function.path], LIBRARIES[context.dialect.language]
+    symbols = context.resolve(function, call.func)
+    return bool(symbols) and all(
+        isinstance(symbol, str) and is_remote_library(library, unit, symbol) for symbol in symbols
+    )
 
 
 def _passed_code(caught: Path, call: Call) -> Expr | None:

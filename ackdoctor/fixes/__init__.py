@@ -126,7 +126,7 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     BLOCKING_NEXT_TUPLE: (endless.return_each_round,),
     PENDING_OVERWRITE: (overwrites.fail_replaced,),
     UNBOUNDED_PENDING: (settings.bound_pending,),
-    DEAD_SETTING: (settings.remove_setting,),
+    DEAD_SETTING: (settings.remove_setting, settings.submit_settings),
     WRONG_ANCHOR: (anchors.repair_arguments,),
     UNSERIALISABLE_EMIT: (payloads.convert_field,),
     SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track, java_spouts.track_all),

@@ -10,6 +10,8 @@ _CONFIG = re.compile(r"\s*(?:final\s+)?Config\s+(\w+)\s*=\s*new\s+Config\(\);\s*
 _HEAD = re.compile(r"(\s*)config\s*:\s*(?:#.*)?")
 _ENTRY = re.compile(r"(\s*)[\w.\"'-]+\s*:\s+[^\s{[|>&*#][^#]*(?:#.*)?")
 _MAPPING = re.compile(r"^[ \t]*config\s*=\s*\{(?=[^\s#])", re.MULTILINE)
+_EMPTY = re.compile(r"new\s+(?:\w*Map|Config)(?:<[\w\s,<>]*>)?\(\)")
+_SUBMITTED = 3  # a name, a configuration and a topology
 _SETS = re.compile(r"set[A-Z]\w*|put")
 _MAX_PENDING = "topology.max.spout.pending"
 _BOUND = 1000  # per spout task: the page's example
@@ -74,6 +76,31 @@ def is_yaml(finding: Finding) -> bool:
 def _indent(document: Document, start: int) -> str:
     line = document.text[start : document.line_end(start)]
     return line[: len(line) - len(line.lstrip())]
+
+
+def submit_settings(finding: Finding, document: Document) -> Fix | None:
+    """Submit the configuration that has the settings, instead of a new one that is empty."""
+    if finding.case != "config-object-not-passed" or not document.java:
+        return None
+    start = document.offset(finding.site.span.line, 1)
+    made = _CONFIG.fullmatch(document.text, start, document.line_end(start))
+    functions = (
+        document.holding(finding.site.span._replace(column=made.start(1) - start + 1), "function")
+        if made
+        else []
+    )
+    if made is None or not functions:
+        return None
+    calls = [
+        each
+        for each in functions[-1].walk()
+        if each.kind == "call" and each.name.startswith("submitTopology")
+    ]
+    given = [each for each in calls[0].children if each.kind == "argument"] if len(calls) == 1 else []
+    if len(given) < _SUBMITTED or calls[0].start < start or not _EMPTY.fullmatch(document.source(given[1])):
+        return None
+    edit = document.edit(given[1].start, given[1].end, made[1])
+    return Fix(title=f"Submit `{made[1]}`", safe=False, edits=(edit,))
 
 
 def remove_setting(finding: Finding, document: Document) -> Fix | None:

@@ -16,22 +16,25 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 from unittest import mock
 
 from ackdoctor.config import Settings
 from ackdoctor.fixes import open_document
 from ackdoctor.frontends.python.source import translate
+from ackdoctor.lint.memory import Memory
 from ackdoctor.lint.repair import Repairs, all_rules
 from ackdoctor.lint.run import lint
 from ackdoctor.model.finding import Finding, Report
 from ackdoctor.model.trace import Verdict
+from ackdoctor.rulebook import UNSERIALISABLE_EMIT
 from tests.advice.component_runs import Cost, Result, run_components
 
 __all__ = ["Comparison", "compare", "compare_all", "fixed_findings"]
 
 _LONGEST_S = 120
+_FAILING = ", call "  # in the setting of a run in which a call fails
 _FRAMEWORKS = frozenset("heronpy petrel pyleus pystorm storm streamparse".split())
 
 
@@ -69,7 +72,7 @@ class Comparison:
 def fixed_findings(folder: Path) -> Iterator[tuple[Finding, dict[str, bytes]]]:
     """Yield the findings of a project in Python that have a fix, each with the file that its fix changes."""
     settings = Settings(directory=folder)
-    run = partial(lint, [folder], root=folder)
+    run = partial(lint, [folder], root=folder, memory=Memory())
     report = run(settings)
     report = replace(
         report, findings=tuple(each for each in report.findings if each.site.path.endswith(".py"))
@@ -95,8 +98,8 @@ def fixed_findings(folder: Path) -> Iterator[tuple[Finding, dict[str, bytes]]]:
 def compare_all(folder: Path) -> list[Comparison]:
     """Run the component of each finding that has a fix, before and after it."""
     found = []
+    pool = ProcessPoolExecutor(1)  # one process keeps the runs before the fixes; it is replaced if it hangs
     for finding, edited in fixed_findings(folder):
-        pool = ProcessPoolExecutor(1)
         job = pool.submit(compare, folder, finding, edited)
         try:
             found.append(job.result(timeout=_LONGEST_S))
@@ -104,8 +107,17 @@ def compare_all(folder: Path) -> list[Comparison]:
             for process in list(pool._processes.values()):
                 process.kill()
             found.append(Comparison(finding=finding, reason=type(error).__name__))
-        pool.shutdown(wait=False, cancel_futures=True)
+            pool.shutdown(wait=False, cancel_futures=True)
+            pool = ProcessPoolExecutor(1)
+    pool.shutdown(wait=False, cancel_futures=True)
     return found
+
+
+@lru_cache(maxsize=8)
+def _runs(dialect: str, files: tuple[tuple[str, str], ...]) -> Result:
+    """Run components; the files without a fix are those of several findings in a row."""
+    with tempfile.TemporaryDirectory() as scratch, mock.patch.object(time, "sleep"):
+        return run_components(dialect, dict(files), Path(scratch))
 
 
 def compare(folder: Path, finding: Finding, edited: Mapping[str, bytes]) -> Comparison:
@@ -114,8 +126,7 @@ def compare(folder: Path, finding: Finding, edited: Mapping[str, bytes]) -> Comp
     results = []
     for contents in ({}, edited):
         files = _with_imports(folder, finding.home or finding.site.path, contents)
-        with tempfile.TemporaryDirectory() as scratch, mock.patch.object(time, "sleep"):
-            results.append(run_components(finding.dialect, files, Path(scratch)))
+        results.append(_runs(finding.dialect, tuple(files.items())))
     before, after = results
     name = finding.component.rpartition(".")[2]
     reason = before.reason or after.reason or ("late" if before.late or after.late else "")
@@ -131,6 +142,8 @@ def compare(folder: Path, finding: Finding, edited: Mapping[str, bytes]) -> Comp
         setting for cost, setting in old if cost in (Cost.EXITS, Cost.TWICE)
     }  # what came later was not seen
     added = {run for run in new - old if run[1] not in dead}
+    if finding.code == UNSERIALISABLE_EMIT:  # the conversion is a new call: it must succeed for a good record
+        added = {run for run in added if _FAILING not in run[1]}
     return Comparison(
         finding=finding,
         added=_texts(added),

@@ -1,4 +1,4 @@
-"""A fix of a spout that its topology must follow: the bound of the tuples in flight is set in the same fix."""
+"""Fixes in topologies: the bound of the tuples in flight, also with the fix of a spout, and settings that are lost."""
 
 import json
 
@@ -127,3 +127,35 @@ def test_json_and_sarif_name_both_files(tmp_path, monkeypatch, capsys) -> None:
     (result,) = json.loads(shell(*options, "--output-format", "sarif").out)["runs"][0]["results"]
     changes = result["fixes"][0]["artifactChanges"]
     assert [each["artifactLocation"]["uri"] for each in changes] == ["Case.java", "Run.java"]
+
+
+_LOST = (
+    _MADE.replace("conf, builder", "new HashMap<String, Object>(), builder")
+    .replace("import org.apache.storm.Config;", "import java.util.HashMap;\nimport org.apache.storm.Config;")
+    .replace("new Config();", "new Config();\n        conf.setNumWorkers(2);")
+)
+
+
+def test_the_configuration_with_the_settings_is_submitted(tmp_path) -> None:
+    edited, left = repaired(tmp_path, {"Run.java": _LOST}, unsafe=True)
+    assert diff_of(_LOST, edited["Run.java"].decode()) == [
+        '-        StormSubmitter.submitTopology("rows", new HashMap<String, Object>(), builder.createTopology());',
+        '+        StormSubmitter.submitTopology("rows", conf, builder.createTopology());',
+    ]
+    assert "ACK505" not in {each.code for each in left.findings}
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("new HashMap<String, Object>(), builder", "other(), builder"),
+        (
+            "    }\n}",
+            '        StormSubmitter.submitTopology("two", new Config(), builder.createTopology());\n    }\n}',
+        ),
+    ],
+    ids=["another configuration", "two topologies"],
+)
+def test_the_right_configuration_may_be_unclear(old, new, tmp_path) -> None:
+    edited, _ = repaired(tmp_path, {"Run.java": _LOST.replace(old, new)}, unsafe=True)
+    assert edited == {}
