@@ -61,7 +61,7 @@ class Node:
     `cls` is its class as written, qualified where the file says so ("bolts.count.CountBolt").  `code` is where its class
     starts, if a file of the run has it.  `streams` are the streams that the wiring itself declares, with their fields, or
     None if it declares none.  `arguments` are what the wiring passes to a library class, by the library's own names
-    ("processingGuarantee", "maxRetries").  `unread` says why nothing is known of its code; "" if it is read or known.
+    ("processingGuarantee", "maxRetries"), and `given` the lines that do, where they are known.  `unread` says why nothing is known of its code; "" if it is read or known.
     `functions` are those of a Trident stream on the way to the node, since the node before.
     """
 
@@ -74,6 +74,7 @@ class Node:
     tasks: int | None = None
     streams: Mapping[str, tuple[str, ...] | None] | None = None
     arguments: Mapping[str, Value] = field(default_factory=dict)
+    given: Mapping[str, Place] = field(default_factory=dict)
     unread: str = ""
     repeated: bool = False  # one node for all components of a loop
     functions: tuple["Node", ...] = ()

@@ -83,6 +83,7 @@ def _named(name: str) -> tuple[_Entry, ...]:
 def _changes(node: Node, entry: _Entry, framework: str) -> dict[str, Any]:
     """Return what the arguments of the wiring and the framework's version change."""
     changed: dict[str, Any] = {}
+    given = node.place
     for when in entry.get("when", ()):
         new = {key: value for key, value in when.items() if key not in _CONDITIONS}
         applies = _applies(node, when, framework)
@@ -90,7 +91,8 @@ def _changes(node: Node, entry: _Entry, framework: str) -> dict[str, Any]:
             changed.update((key, _UNDECIDED[key]) for key in new if key in _UNDECIDED)
         elif applies:
             changed.update(new)
-    return changed
+            given = node.given.get(when.get("argument", ""), given)
+    return {**changed, "given": given}
 
 
 _CONDITIONS = frozenset("argument equals ends below above unless framework".split())
@@ -132,7 +134,7 @@ def _facts(node: Node, entry: _Entry) -> ComponentFacts:
         windowed=entry.get("windowed", False),
         holds=entry.get("holds", False),
         on_fail=OnFail(entry.get("on_fail", "unknown")),
-        on_fail_place=node.place if node.role == "spout" else None,
+        on_fail_place=entry["given"] if node.role == "spout" else None,
         source=entry.get("source", ""),
         source_ack=SourceAck(entry.get("source_ack", "unknown")),
         source_ack_place=node.place if node.role == "spout" else None,
@@ -145,7 +147,7 @@ def _facts(node: Node, entry: _Entry) -> ComponentFacts:
 
 def _emits(node: Node, entry: _Entry) -> Iterator[Emit]:
     """Yield an emit for all of a component; its streams are those of the wiring, or any."""
-    emit = Emit(stream=UNREAD, place=node.place, anchors=Anchors.ALL, has_id=entry.get("ids"))
+    emit = Emit(stream=UNREAD, place=entry["given"], anchors=Anchors.ALL, has_id=entry.get("ids"))
     if node.role == "spout":
         yield emit
     elif "anchors" in entry:

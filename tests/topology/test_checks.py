@@ -365,6 +365,16 @@ def test_weak_arguments_of_a_kafka_spout(arguments: dict[str, Any], kind: str) -
     assert kinds(BOUNDED, top=top) == [f"{kind} likely"]
 
 
+def test_a_kafka_spout_that_commits_by_itself() -> None:
+    words = node("words", "spout", arguments={"enable.auto.commit": True}, given={"enable.auto.commit": HERE})
+    top = topology("words -> count", nodes=(words, node("count")))
+    before = spout(source="kafka", on_fail=OnFail.NOTHING, emits=NO_IDS.emits)
+    found = defects(judged(top=top, words=before))
+
+    assert [(each.kind, each.place) for each in found] == [("kafka-not-at-least-once", HERE)]
+    assert not defects(judged(BOUNDED, top=top, words=spout(source="kafka")))
+
+
 def test_heron_without_a_mode() -> None:
     heron = topology("words -> count", kind="heronpy", framework="heron")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.topology import Anchors, Gap, Node, OnFail, Place, SourceAck
+from ackdoctor.model.topology import Anchors, Gap, Node, OnFail, Place, SourceAck, Value
 from ackdoctor.topology import libraries
 
 PLACE = Place("Main.java", 12)
@@ -35,6 +35,16 @@ def test_the_kafka_spout_depends_on_its_configuration(arguments, has_id, fails):
     facts = _known(KAFKA, **arguments)
     assert facts.emits[0].has_id is has_id
     assert facts.on_fail is fails
+
+
+def test_the_place_is_that_of_the_argument_that_decides():
+    at = Place("Main.java", 30)
+    given = {"processingGuarantee": at, "maxRetries": Place("Main.java", 31)}
+    arguments: dict[str, Value] = {"processingGuarantee": "AT_MOST_ONCE", "maxRetries": 2_147_483_647}
+    facts = libraries.known(
+        Node(id="x", role="spout", cls=KAFKA, place=PLACE, arguments=arguments, given=given)
+    )
+    assert (facts.emits[0].place, facts.on_fail_place, facts.place) == (at, at, PLACE)
 
 
 def test_the_old_kafka_spout_retries_without_a_limit():

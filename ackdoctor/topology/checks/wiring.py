@@ -173,6 +173,7 @@ def _unconsumed(wiring: Wiring, node: Node) -> Iterator[Defect]:
 
 
 _GUARANTEE = "processingGuarantee"
+_AUTO_COMMIT = "enable.auto.commit"
 _OFFSETS = "firstPollOffsetStrategy"
 _WEAK = ("AT_MOST_ONCE", "NO_GUARANTEE")
 _SKIPS = ("LATEST", "UNCOMMITTED_LATEST")
@@ -198,17 +199,23 @@ def ack508_weak_guarantee(wiring: Wiring) -> Iterator[Defect]:
 
 
 def _spout(wiring: Wiring, spout: Node) -> Iterator[Defect]:
-    guarantee = _constant(spout, _GUARANTEE)
-    if guarantee in _WEAK:
+    facts = wiring.facts(spout)
+    guarantee, argument = _constant(spout, _GUARANTEE), _GUARANTEE
+    committed = str(spout.arguments.get(_AUTO_COMMIT, "")).lower() == "true"
+    if committed and facts is not None and facts.source == "kafka" and facts.on_fail is OnFail.NOTHING:
+        guarantee, argument = guarantee or _AUTO_COMMIT, _AUTO_COMMIT
+    if guarantee in (*_WEAK, _AUTO_COMMIT):
         kind, values = "kafka-not-at-least-once", {"name": spout.id, "guarantee": guarantee}
-        yield wiring.defect(WEAK_GUARANTEE, kind, "likely", spout.place, spout.id, **values)
+        place = spout.given.get(argument, spout.place)
+        yield wiring.defect(WEAK_GUARANTEE, kind, "likely", place, spout.id, **values)
     offsets = _constant(spout, _OFFSETS)
     if offsets in _SKIPS:
         kind, values = "offsets-from-latest", {"name": spout.id, "offsets": offsets}
-        yield wiring.defect(WEAK_GUARANTEE, kind, "likely", spout.place, spout.id, **values)
-    facts = wiring.facts(spout)
+        place = spout.given.get(_OFFSETS, spout.place)
+        yield wiring.defect(WEAK_GUARANTEE, kind, "likely", place, spout.id, **values)
     if facts is not None and facts.on_fail is OnFail.BOUNDED and spout.arguments:
-        yield wiring.defect(WEAK_GUARANTEE, "bounded-retries", "likely", spout.place, spout.id, name=spout.id)
+        place = facts.on_fail_place or spout.place
+        yield wiring.defect(WEAK_GUARANTEE, "bounded-retries", "likely", place, spout.id, name=spout.id)
 
 
 def _constant(spout: Node, name: str) -> str:

@@ -47,12 +47,25 @@ class Window(NamedTuple):
     milliseconds: Value = None
 
 
+class _Given(NamedTuple):
+    """One argument, and the line that gives it."""
+
+    name: str
+    value: Value
+    place: Place
+
+
 def arguments_of(obj: Obj, before: int = FOREVER) -> dict[str, Value]:
     """The names and values that the wiring gives to an object."""
-    return dict(_arguments(root(obj), before, _MAX_DEPTH))
+    return {each.name: each.value for each in _arguments(root(obj), before, _MAX_DEPTH)}
 
 
-def _arguments(obj: Obj, before: int, depth: int) -> Iterator[tuple[str, Value]]:
+def argument_places(obj: Obj, before: int = FOREVER) -> dict[str, Place]:
+    """The lines that give these arguments."""
+    return {each.name: each.place for each in _arguments(root(obj), before, _MAX_DEPTH)}
+
+
+def _arguments(obj: Obj, before: int, depth: int) -> Iterator[_Given]:
     args = () if obj.made is None else obj.made.args
     for arg in args if depth else ():
         yield from _of_argument(arg, before, depth)
@@ -61,7 +74,7 @@ def _arguments(obj: Obj, before: int, depth: int) -> Iterator[tuple[str, Value]]
         yield from _of_call(call, before, depth)
 
 
-def _of_argument(arg: Data, before: int, depth: int) -> Iterator[tuple[str, Value]]:
+def _of_argument(arg: Data, before: int, depth: int) -> Iterator[_Given]:
     """What an argument holds, if it is a configuration object: one that was created here, or by a builder."""
     if not isinstance(arg, Obj) or arg.cls is not None or arg.content is not None or arg.constant:
         return
@@ -70,35 +83,36 @@ def _of_argument(arg: Data, before: int, depth: int) -> Iterator[tuple[str, Valu
         yield from _arguments(first, before, depth - 1)
 
 
-def _by_position(obj: Obj, args: Sequence[Data]) -> Iterator[tuple[str, Value]]:
+def _by_position(obj: Obj, args: Sequence[Data]) -> Iterator[_Given]:
     last = obj.names[-1].rpartition(".")[2] if obj.names else ""
     for name, arg in zip(_POSITIONS.get(last, ()), args, strict=False):
-        yield name, plain(arg, obj.place)
+        yield _Given(name, plain(arg, obj.place), obj.place)
 
 
-def _of_call(call: Invocation, before: int, depth: int) -> Iterator[tuple[str, Value]]:
+def _of_call(call: Invocation, before: int, depth: int) -> Iterator[_Given]:
     name, args, place = call.name, call.args, call.place
     if call.kind == "set":
         if not (call.receiver is not None and call.receiver.cls is not None):
-            yield name, plain(args[0], place)
+            yield _Given(name, plain(args[0], place), place)
     elif call.inlined:
         return
     elif name in _WINDOWS:
-        yield from window_of(args, place, tumbling=name != "withWindow")
+        for label, length in window_of(args, place, tumbling=name != "withWindow"):
+            yield _Given(label, length, place)
     elif name in _PUTS and len(args) > 1 and not isinstance(args[0], Gap):
-        yield _key(args[0]), plain(args[1], place)
+        yield _Given(_key(args[0]), plain(args[1], place), place)
     elif name in _PUT_ALL and args and isinstance(args[0], Obj) and isinstance(args[0].content, dict):
         for key, value in args[0].content.items():
             if isinstance(key, Gap):
                 continue
-            yield _key(key), plain(value, place)  # type: ignore[arg-type]
+            yield _Given(_key(key), plain(value, place), place)  # type: ignore[arg-type]
     elif args and not name.startswith(_READS):
         prefix = next((each for each in _PREFIXES if name.startswith(each) and len(name) > len(each)), "")
         key = name[len(prefix) : len(prefix) + 1].lower() + name[len(prefix) + 1 :]
         for arg in args if depth else ():
             yield from _of_argument(arg, before, depth)
         values = tuple(_plain(arg, place) for arg in args)
-        yield key, values[0] if len(values) == 1 else values
+        yield _Given(key, values[0] if len(values) == 1 else values, place)
 
 
 def _plain(data: Data, place: Place) -> Value:

@@ -356,6 +356,7 @@ def _node(found: _Definition, beans: Beans, name: str, vertex: Marked, role: str
     for key in strange:
         why = f"a {role} has no `{key}`: Flux refuses the file"
         found.defect("yaml-syntax", vertex.key_place(key), why, name, sure="likely")
+    arguments, given = beans.arguments(vertex)
     return Node(
         id=name,
         role=role,
@@ -364,7 +365,8 @@ def _node(found: _Definition, beans: Beans, name: str, vertex: Marked, role: str
         parallelism=_number(vertex, "parallelism", 1),
         tasks=_number(vertex, "numTasks", None),
         streams=beans.streams(vertex),
-        arguments=beans.arguments(vertex),
+        arguments=arguments,
+        given=given,
         unread=unread,
     )
 

@@ -76,9 +76,10 @@ class Beans:
                 args = tuple(self.followed(arg) for arg in each.items_of("args"))
                 yield Method(name.text, args, name.place)
 
-    def arguments(self, component: Marked) -> dict[str, Value]:
-        """What a component and its beans are given, by the library's own names; the component's own come first."""
+    def arguments(self, component: Marked) -> tuple[dict[str, Value], dict[str, Place]]:
+        """What a component and its beans are given, by the library's own names, and where; the component's own come first."""
         found: dict[str, Value] = {}
+        places: dict[str, Place] = {}
         seen: set[int] = set()
         queue = [component]
         while queue:
@@ -87,19 +88,23 @@ class Beans:
                 continue
             seen.add(id(bean))
             own: dict[str, Value] = {}
+            lines: dict[str, Place] = {}
             names = _CONSTRUCTORS.get(simple_name(class_of(bean)), ())
             for at, value in enumerate(bean.items_of("constructorArgs") or bean.items_of("factoryArgs")):
                 queue += self._all_of(value)
                 content = value.value
                 if at < len(names):
                     own[names[at]] = content
+                    lines[names[at]] = value.place
                 if isinstance(content, dict) and not content.keys() & {"ref", "reflist"}:
                     own |= content
             for method in self.methods(bean):
                 queue += method.args
-                own |= _given(method)
-            found = own | found
-        return found
+                given = _given(method)
+                own |= given
+                lines |= dict.fromkeys(given, method.args[-1].place if method.args else method.place)
+            found, places = own | found, lines | places
+        return found, places
 
     # ---- what the methods of a component mean ----
 

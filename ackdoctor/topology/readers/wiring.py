@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ackdoctor.model.topology import UNREAD, Defect, Edge, Gap, Node, Place, Setting
 from ackdoctor.topology.libraries import knows
 from ackdoctor.topology.objects import FOREVER, Code, Data, Invocation, Obj, Ref, chain, describe, root
-from ackdoctor.topology.readers.component_arguments import arguments_of
+from ackdoctor.topology.readers.component_arguments import argument_places, arguments_of
 from ackdoctor.topology.shell import command_of, runs
 
 _LAMBDAS = {  # the component that a lambda becomes, by role and number of parameters
@@ -62,6 +62,7 @@ def node_of(call: Invocation, name: str, role: str, index: int = 1) -> Node:
         parallelism=numbers[0] if numbers else None,
         tasks=next((each for each in tasks if isinstance(each, int)), None),
         arguments=arguments_of(data, call.order) if isinstance(data, Obj) else {},
+        given=argument_places(data, call.order) if isinstance(data, Obj) else {},
         unread=component.unread,
         repeated=call.repeated,
     )

@@ -384,6 +384,7 @@ def test_the_builder_of_a_kafka_spout_gives_its_arguments() -> None:
     )
     spout = found.nodes[0]
     assert spout.cls == "org.apache.storm.kafka.spout.KafkaSpout"
+    assert (spout.given["processingGuarantee"].line, spout.given["maxRetries"].line) == (14, 15)
     arguments = spout.arguments
     assert str(arguments["processingGuarantee"]).endswith("AT_MOST_ONCE")
     assert str(arguments["firstPollOffsetStrategy"]).endswith("LATEST")
