@@ -101,6 +101,31 @@ def mentions(expr: Expr, target: Expr) -> bool:
     return False
 
 
+def renamed(expr: Expr, names: Mapping[str, str]) -> Expr:
+    """An expression with other names for its locals; those that a closure in it captures are as before."""
+
+    def inner(part: Expr) -> Expr:
+        return renamed(part, names)
+
+    match expr:
+        case Name(id=name):
+            return Name(names.get(name, name))
+        case Attr(obj=obj):
+            return replace(expr, obj=inner(obj))
+        case Item(obj=obj, key=key):
+            return replace(expr, obj=inner(obj), key=inner(key))
+        case Not(value=value) | Star(value=value) | IsType(value=value):
+            return replace(expr, value=inner(value))
+        case Build(items=items):
+            return replace(expr, items=tuple(map(inner, items)))
+        case Mix(parts=parts):
+            return replace(expr, parts=tuple(map(inner, parts)))
+        case Compare(left=left, right=right):
+            return replace(expr, left=inner(left), right=inner(right))
+        case _:
+            return expr
+
+
 def facts_about(facts: Mapping[Expr, bool], target: Expr) -> list[Expr]:
     """The facts that mention the target."""
     return [fact for fact in facts if mentions(fact, target)]

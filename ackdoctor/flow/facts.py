@@ -93,8 +93,8 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
                 if not isinstance(value, Mix):
                     uses[_normal_subject(inlined)] += 2 if index in looped else 1
                 uses.update((*size_facts(inlined), *iterator_facts(function).get(value, ())))
-            case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
-                uses.update(arg.value for arg in args if isinstance(arg.value, (Name, Attr)))
+            case Call() as call:
+                uses.update(passed_subjects(function, call))
             case Next(iterable=iterable, loop=loop):
                 counted = counted_loops(function).get(loop)
                 uses.update(nonempty_facts(function, iterable))
@@ -102,6 +102,24 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case _:
                 pass
     return frozenset(subject for subject, count in uses.items() if count > 1)
+
+
+def passed_subjects(function: Function, call: Call) -> Iterator[Expr]:
+    """What a call passes on, and the subjects of tests that are about nothing else: a helper may test them again."""
+    passed = {arg.value for arg in call.args if isinstance(arg.value, (Name, Attr))}
+    yield from passed
+    names = {each.id for each in passed if isinstance(each, Name)}
+    for subject, read in _subjects_of_tests(function).items() if names else ():
+        if read and read <= names and subject not in passed:
+            yield subject
+
+
+@memoize
+def _subjects_of_tests(function: Function) -> Mapping[Expr, frozenset[str]]:
+    """The subject of each test, and the locals in it."""
+    conditions = (step.op.condition for step in function.cfg.steps if isinstance(step.op, Test))
+    subjects = (_normal_subject(inline_calls(function, condition)) for condition in conditions)
+    return {subject: frozenset(names_in(subject)) for subject in subjects}
 
 
 def _bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:

@@ -47,8 +47,8 @@ heaps = st.builds(
         st.builds(Const, st.booleans()),
         max_size=2,
     ),
-    boxes=st.dictionaries(st.just("f:done"), st.sampled_from(["", "AtomicBoolean"])),
-    exposed=st.frozensets(st.just("f:done")),
+    objects=st.dictionaries(st.just("f:done"), st.sampled_from(["", "AtomicBoolean"])),
+    escaped=st.frozensets(st.just("f:done")),
 )
 PARTS = "env tokens contents fields facts final aliases heap loops caught raising".split()
 states = st.builds(

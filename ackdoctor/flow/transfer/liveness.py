@@ -13,7 +13,7 @@ from typing import TypeAlias
 from ackdoctor.flow.domains.aliases import new_aliases
 from ackdoctor.flow.domains.heap_cells import private_objects
 from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
-from ackdoctor.flow.facts import definitions, normalise, tested_names
+from ackdoctor.flow.facts import definitions, normalise, passed_subjects, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import Live
@@ -178,8 +178,10 @@ def _read_places(function: Function, op: Instr) -> Iterator[Place]:
             for loops in (counted_loops(function), body_counters(function)):
                 if loop in loops and (name := loops[loop].name) in induction_variables(function):
                     yield from _counter_places(function, name)
-        case Call(func=Attr(obj=Name() as obj, name=name)) if name in CONTAINER_STORES:
-            yield obj  # which list it is
+        case Call(func=func) as call:
+            yield from passed_subjects(function, call)
+            if isinstance(func, Attr) and isinstance(func.obj, Name) and func.name in CONTAINER_STORES:
+                yield func.obj  # which list it is
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
             yield value  # the same
             yield from iterator_facts(function).get(value, ())

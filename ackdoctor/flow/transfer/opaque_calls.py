@@ -11,7 +11,7 @@ from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.domains.aliases import collections, measured_collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
-from ackdoctor.flow.expressions import last_name, names_in
+from ackdoctor.flow.expressions import last_name, names_in, renamed, subexpressions
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import CAUGHT_BEFORE, LoopState, State
@@ -58,7 +58,7 @@ from ackdoctor.libraries.vocabulary import (
     TRANSPARENT_DECORATORS,
     WRAPS,
 )
-from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Compare, Expr, Function, Literal, Name
+from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Closure, Compare, Expr, Function, Global, Name
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -371,15 +371,20 @@ def _defaults(context: Context, function: Function, filled: set[str | None]) -> 
 
 
 def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> Mapping[Expr, bool]:
-    """Yield the facts about the arguments of a call, restated for the parameters."""
+    """Return the facts about the arguments of a call, restated for the parameters."""
     known: dict[Expr, bool] = {}
+    names = {expr.id: name for name, expr in passed.items() if isinstance(expr, Name)}
     for fact, truth in path.state.facts.items() if passed else ():
+        read = set(names_in(fact))
+        if read and read <= names.keys() and _holds_in_callee(path, function, fact):
+            known[renamed(fact, names)] = truth
         for name, expr in passed.items():
             if fact == expr:
                 known[Name(name)] = truth
             elif (
                 isinstance(fact, Compare)
                 and fact.left == expr
+                and not any(names_in(fact.right))
                 and _holds_in_callee(path, function, fact.right)
             ):
                 known[Compare(Name(name), fact.op, fact.right)] = truth
@@ -400,10 +405,10 @@ def _own_collections(path: Path, function: Function, call: Call) -> Mapping[Expr
     }
 
 
-def _holds_in_callee(path: Path, function: Function, right: Expr) -> bool:
-    """Whether the other operand of a fact about an argument means the same in the callee."""
-    here = path.function.path == function.path and not any(names_in(right))
-    return isinstance(right, Literal) or here
+def _holds_in_callee(path: Path, function: Function, fact: Expr) -> bool:
+    """Whether what a fact names beside the arguments means the same in the callee."""
+    kinds = {type(part) for part in subexpressions(fact)}
+    return Closure not in kinds and (path.function.path == function.path or Global not in kinds)
 
 
 def _loops_in_callee(before: State) -> Mapping[int, LoopState]:

@@ -52,7 +52,7 @@ def test_dead_locals_do_not_multiply_states():
     ten, twenty, forty = (visits(choices(count)) for count in (10, 20, 40))
 
     assert forty - twenty == 2 * (twenty - ten)
-    assert forty < 20 * 40
+    assert forty < 30 * 40
 
 
 def test_a_local_is_live_until_its_last_read():
