@@ -248,13 +248,13 @@ class Server(LanguageServer):
             if checked.version == view.version:
                 self._publish(view, checked, (path,))
         self._touched.clear()
+        # the collector would otherwise run while the user waits for the next change
+        await self.engine.run(lambda _: gc.collect(), until_change=True, in_background=True)
         for view in list(self.views):
             if view.is_current or not self.views.open_in(view):
                 continue
             if await self._is_woken(_PAUSE_S + view.exact_s / 2 if view.exact is not None else 0):
                 return
-            # the collector would otherwise run while the user waits for the next change
-            await self.engine.run(lambda _: gc.collect(), until_change=True, in_background=True)
             start = time.monotonic()
             async with progress_bar(self, "ackdoctor: checking", wanted=view.exact is None) as progress:
                 checked = await self.check(view, progress=progress, in_background=True)
