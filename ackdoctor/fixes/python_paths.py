@@ -3,6 +3,7 @@
 `decisions` says whether a path acks or fails the tuple.  A tick is acked in any case.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import chain
@@ -21,7 +22,7 @@ from ackdoctor.fixes.statements import (
     removal,
     statement_of,
 )
-from ackdoctor.model.dialect import OWN, EntryKind, Kind, VerbKind
+from ackdoctor.model.dialect import OWN, EntryKind, Kind, Role, TickDuty, VerbKind
 from ackdoctor.model.finding import Edit, Finding, Fix
 from ackdoctor.rulebook import MISSING_ACK, TICK_COMPLETION
 
@@ -180,31 +181,58 @@ def _by_hand(
     failed: tuple[Edit, ...] | None,
     done: Node | None = None,
 ) -> Fix | None:
-    switch = _switch(finding)
+    role = _role(finding)
+    switch = role.discipline.auto_ack.attribute if role is not None else None
     owner = handler.nearest("class")
     if not switch or owner is None or switch in document.source(owner):
         return None
     body = next(each for each in owner.children if each.kind == "block")
     turned = _set_in_class(document, body, f"{switch} = False")
+    ticks = _tick_handler(document, finding, owner, handler)
     handlers = [each for each in body.children if each.kind == "function" and each.name in _handlers(finding)]
-    edits = [*(failed or ()), *(turned or ())]
+    edits = [*(failed or ()), *(turned or ()), *(ticks or ())]
     for each in handlers:
         exits = _at_exits(document, each, _Statement(document, finding, each), done)
         if exits is None:
             return None
         edits += exits
     return (
-        _fix(finding, f"Set `{switch} = False`, and complete {{}} by hand", tuple(edits)) if turned else None
+        _fix(finding, f"Set `{switch} = False`, and complete {{}} by hand", tuple(edits))
+        if turned and ticks is not None
+        else None
     )
 
 
-def _switch(finding: Finding) -> str:
-    """Return the class attribute that turns the framework's ack off, if its ticks follow it too."""
+def _role(finding: Finding) -> Role | None:
+    """Return the role of the bolt that a finding is about."""
     for dialect in known():
         for role in dialect.roles if dialect.name == finding.dialect else ():
             if role.kind is Kind.BOLT and any(each.method == finding.handler for each in role.entries):
-                return role.discipline.auto_ack.attribute or ""
-    return ""
+                return role
+    return None
+
+
+def _tick_handler(
+    document: Document, finding: Finding, owner: Node, handler: Node
+) -> tuple[Edit, ...] | None:
+    """Ack ticks by hand in a class without a handler of ticks, for which the framework acks them only with the switch."""
+    role, receiver = _role(finding), parameters(handler)[:1]
+    ticks = [entry.method for entry in role.entries if entry.kind is EntryKind.TICK] if role else []
+    if role is None or not ticks or role.discipline.tick is not TickDuty.AUTO:
+        return ()
+    body = _body(owner)
+    if any(each.kind == "function" and each.name in ticks for each in body.children):
+        return ()
+    bases = re.match(r"[^:]*\(\s*([\w.]+)\s*\)\s*:", document.source(owner))
+    if bases is None or bases[1].rpartition(".")[2] not in {each.rpartition(".")[2] for each in role.classes}:
+        return None  # a base class of the project may handle them
+    indent = document.indent(body.children[0])
+    if indent is None or not receiver:
+        return None
+    line = document.newline + indent
+    step = "\t" if indent.endswith("\t") else "    "
+    code = f"def {ticks[0]}({receiver[0]}, tick):{line}{step}{receiver[0]}.ack(tick){document.newline}"
+    return insert_before(document, handler, code)
 
 
 def _handlers(finding: Finding) -> set[str]:

@@ -258,8 +258,11 @@ except Exception:
 """
     )
     assert run_fixed(tmp_path, "streamparse", before) == [
-        "+",
         "+    auto_ack = False",
+        "+",
+        "+",
+        "+    def process_tick(self, tick):",
+        "+        self.ack(tick)",
         "+            self.fail(tup)",
         "+            return",
         "+        self.ack(tup)",
@@ -278,11 +281,22 @@ self.log("stored")
 """
     )
     assert run_fixed(tmp_path, "streamparse", before) == [
-        "+",
         "+    auto_ack = False",
+        "+",
+        "+",
+        "+    def process_tick(self, tick):",
+        "+        self.ack(tick)",
         "+            self.fail(tup)",
         "+        self.ack(tup)",
     ]
+
+
+def test_a_base_class_of_the_project_may_handle_ticks_so_nothing_is_completed_by_hand(tmp_path) -> None:
+    body = "try:\n    self.table.insert(tup.values)\nexcept Exception:\n    self.log('not stored')"
+    before = AUTO.replace("(Bolt)", "(Base)") + _body(body)
+    base = "\n\nclass Base(Bolt):\n    def process_tick(self, tup):\n        self.flush()\n"
+    at = before.index("\n\nclass ")
+    assert repaired(tmp_path, {"case.py": before[:at] + base + before[at:]}, unsafe=True)[0] == {}
 
 
 def test_an_aggregate_is_acked_at_the_end(tmp_path) -> None:
