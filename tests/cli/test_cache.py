@@ -161,7 +161,7 @@ def run_in(tree: Path) -> list[str]:
         (("lint", "bolts", "--no-cache", "--output-format", "json"), 1),
         (("rules",), 0),
         (("explain", "ACK101"), 0),
-        (("diagnose", "empty.log"), 0),
+        (("diagnose", "empty.log"), 2),
         (("heap", "hist", "empty.log"), 2),
         (("trace", "report", "."), 2),
         (("--help",), 0),

@@ -161,7 +161,7 @@ def test_closed_streams_do_not_change_the_exit_code(tmp_path, typed, code):
         ("lint bolt.py >&-", 1, ""),
         ("explain ACK101 >&-", 0, ""),
         ("lint - <&-", 0, "no findings in 1 file, 0 components\n"),
-        ("diagnose - <&-", 0, "no known symptom (0 lines)\n"),
+        ("diagnose - <&-", 2, "the input: empty, so nothing can be said of it\n"),
         ("lint bolt.py 2>&- >&-", 1, ""),
     ],
 )
