@@ -22,8 +22,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
 from shlex import quote
-from typing import NamedTuple, TypeAlias
-from urllib.parse import unquote
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import Column, DataFrame, Observation, Row, SparkSession
@@ -32,17 +30,16 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.model import UsageError
 from ackdoctor.model.trace import EventKind
 from ackdoctor.spark import log_lines
-from ackdoctor.spark.deliveries import NO_PROCESS, Life
 from ackdoctor.spark.file_kinds import stamp_ns
-from ackdoctor.spark.inputs import literally, run_and_worker, unescaped
+from ackdoctor.spark.inputs import literally, run_and_worker
 from ackdoctor.spark.log_lines import CONTINUED, FOREIGN, QUARANTINED, TIMELESS, TIMEOUT, USED
+from ackdoctor.spark.restarts import ACKER, MOST_TURNS, TURN_BITS, Log, Restarts, Start
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
 from ackdoctor.spark.session import Persist, as_table, expressions, literal_table, quoted
 from ackdoctor.tracer.worker_log import LOADS
 
 _ROW_BITS = 33  # of `row`: the line in its task
 _BLOCK_BITS = 20  # a block is a MiB; 20 bits of `row` are left for the blocks of a file
-_TURN_BITS, _MOST_TURNS = 53, 1 << 10  # of `seq`: above the row in its file
 _CONTENT = "xxhash64(time_ns, kind, task, root, value, acker)"  # identifies a row in another log
 _NUMBER = re.compile(r"\.(\d+)(?:\.gz)?$")  # of a rotated file: worker.log.3.gz
 _CLASSES = {USED: "used", CONTINUED: "continued", FOREIGN: "foreign", QUARANTINED: "quarantined"}
@@ -53,67 +50,12 @@ _FALL_S = 5  # threads of one process do not write their lines further apart
 _MANY_ROWS = 1 << 18
 _CHUNK_BITS = 10  # lines of a large log are compared by chunks
 _SAMPLE = 1 << 20  # rows by which overlaps are found
-_ACKER = "__acker"
-_LAST_SEQ = (1 << 63) - 1  # after every `seq`
 _BEGINNING = 400  # characters of a line, with its thread
 _THREAD = r"r'Thread-[0-9]+-[^\[]*\[[0-9]+,? [0-9]+\]'"
 _MOST_NAMED = 3
 
-_Worker: TypeAlias = tuple[str, str]  # its run and its name
-
 
 # ---- what is known of the logs ----
-
-
-@dataclass(slots=True, kw_only=True)
-class Log:
-    """One file, with the number of parsed lines of each class.
-
-    `number` is its number among all files, -1 if Spark names it otherwise; `turn` its place in its worker's rotation.
-    """
-
-    file: str
-    number: int = -1
-    run: str = ""
-    worker: str = ""
-    turn: int = 0
-    used: int = 0
-    continued: int = 0
-    foreign: int = 0
-    quarantined: int = 0
-    begin_ns: int | None = None
-    end_ns: int | None = None
-    first_row: int | None = None  # the first with a root
-    copy_of: str = ""
-    after_gap: str = ""  # the file before it in the rotation, if files between them are missing
-    repeats: bool = False  # it holds lines of another log, or lines twice, and is not used
-
-    @property
-    def is_used(self) -> bool:
-        """Whether its rows are among EVENTS."""
-        return not self.copy_of and not self.repeats
-
-    def seq(self, row: int) -> int:
-        """Return the position of one of its rows among all of its worker's."""
-        return self.turn << _TURN_BITS | row
-
-
-@dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Start:
-    """An executor that was loaded, or (`timeless`) an acker that said that it gets no ticks."""
-
-    file: str
-    seq: int
-    time_ns: int
-    component: str
-    low: int
-    high: int
-    timeless: bool = False
-
-    @property
-    def tasks(self) -> range:
-        """The tasks of the executor."""
-        return range(self.low, self.high + 1)
 
 
 @dataclass(kw_only=True)
@@ -145,7 +87,7 @@ class Survey:
     @property
     def ackers(self) -> int:
         """How many acker tasks were started; 0 if no log begins early enough to show it."""
-        return len({task for start in self.starts if start.component == _ACKER for task in start.tasks})
+        return len({task for start in self.starts if start.component == ACKER for task in start.tasks})
 
     @property
     def left_out(self) -> int:
@@ -155,7 +97,7 @@ class Survey:
     @cached_property
     def restarts(self) -> "Restarts":
         """The restarts of workers and ackers."""
-        return Restarts(self)
+        return Restarts(self.logs, self.starts)
 
     def component(self, name: str, task: str) -> str:
         """SQL: the component, or if it is empty the one that started with that task."""
@@ -179,7 +121,7 @@ class Survey:
                 "coalesce(run, '') as run",
                 "coalesce(worker, file) as worker",
                 "coalesce(path, file) as path",
-                f"shiftleft(coalesce(turn, 0L), {_TURN_BITS}) | row as seq",
+                f"shiftleft(coalesce(turn, 0L), {TURN_BITS}) | row as seq",
             )
         )
 
@@ -308,8 +250,8 @@ def in_rotation_order(logs: Iterable[Log]) -> list[Log]:
         by_worker[log.worker].append(log)
     found: list[Log] = []
     for worker, its in by_worker.items():
-        if len(its) > _MOST_TURNS:
-            raise UsageError(f"{worker}: {len(its)} files of one worker; at most {_MOST_TURNS}")
+        if len(its) > MOST_TURNS:
+            raise UsageError(f"{worker}: {len(its)} files of one worker; at most {MOST_TURNS}")
         numbers = {log.file: int(number[1]) for log in its if (number := _NUMBER.search(log.file))}
         rotated = [log for log in its if numbers.get(log.file)]
         rotated.sort(key=lambda log: (numbers[log.file], log.file))
@@ -327,7 +269,7 @@ def in_rotation_order(logs: Iterable[Log]) -> list[Log]:
 
 def _mark_gaps(ordered: Sequence[Log], numbers: Sequence[int], *, newest_first: bool) -> None:
     """Mark the logs of a worker that follow a missing file; if its newest rotated file has number 1, also the last log."""
-    if max(numbers) > _MOST_TURNS:  # dates or ports
+    if max(numbers) > MOST_TURNS:  # dates or ports
         return
     for (older, newer), (before, after) in zip(pairwise(ordered), pairwise(numbers), strict=True):
         if abs(before - after) > 1 and (after or newest_first):
@@ -393,7 +335,7 @@ def _disordered(parsed: DataFrame, logs: Sequence[Log]) -> Iterator[tuple[str, i
             yield log.file, fall // _SECOND
 
 
-# ---- starts and restarts ----
+# ---- starts ----
 
 
 def _starts(rows: Iterable[Row], used: Mapping[int, Log]) -> Iterator[Start]:
@@ -412,124 +354,6 @@ def _starts(rows: Iterable[Row], used: Mapping[int, Log]) -> Iterator[Start]:
                     high=int(start[3]),
                     timeless=timeless,
                 )
-
-
-class _AckerStart(NamedTuple):
-    """A start of an acker that was not its first: how many came before, and whether its worker is the same."""
-
-    start: Start
-    number: int
-    same_worker: bool
-
-
-class Restarts:
-    """The restarts of workers, and of the ackers in them, which forget all their entries.
-
-    A worker's log continues with its next process.  Executors are loaded only when a process starts: so the worker restarted
-    where an executor is loaded that was already, or the first in a log that had roots before (its start was rotated away).
-    """
-
-    def __init__(self, survey: Survey) -> None:
-        self._logs = {log.file: log for log in survey.logs if log.is_used and log.number >= 0}
-        self._starts = [start for start in survey.starts if not start.timeless]
-
-    def pid(self) -> str:
-        """SQL: `NO_PROCESS`, and one less for each restart of the worker, or missing file, before the row."""
-        cases = [
-            f"when run = {quoted(run)} and worker = {quoted(worker)} and seq >= {seq} then {NO_PROCESS - number}"
-            for (run, worker), begins in self._lives.items()
-            for number, (seq, _) in reversed([*enumerate(begins, start=1)])
-        ]
-        return " ".join(("case", *cases, f"else {NO_PROCESS} end")) if cases else str(NO_PROCESS)
-
-    def incarnation(self) -> str:
-        """SQL: how often the acker of a row had been started before the start that precedes the row."""
-        cases = [
-            f"when acker = {task} and worker = {quoted(worker)} and seq >= {again.start.seq} then {again.number}"
-            for (_, worker, task), starts in self._ackers.items()
-            for again in reversed(starts)
-        ]
-        return " ".join(("cast(case when acker is null then null", *cases, "else 0 end as int)"))
-
-    def of_ackers(self) -> Iterator[tuple[str, int, int, int]]:
-        """Yield run, acker, incarnation before it, and time in ns of each restart of an acker by its own worker."""
-        for (run, _, task), starts in self._ackers.items():
-            for again in starts:
-                if again.same_worker:
-                    yield run, task, again.number - 1, again.start.time_ns
-
-    def log_ends(self, ended: Mapping[str, int | None]) -> dict[Life, int]:
-        """Return when the last line of each worker's last log was written, by the worker's last life; `ended` is by path."""
-        found: dict[Life, int] = {}
-        for log in sorted(self._logs.values(), key=lambda log: log.turn):
-            life = (log.run, log.worker, NO_PROCESS - len(self._lives.get((log.run, log.worker), ())))
-            if log.used:
-                found.pop(life, None)
-                names = (log.file, unquote(log.file), unescaped(log.file))  # as the user may have named it
-                if (end := next((ended[name] for name in names if name in ended), None)) is not None:
-                    found[life] = end
-        return found
-
-    def next_starts(self) -> dict[Life, int]:
-        """Return when the next life of a worker began, in ns, by the life before it."""
-        return {
-            (*worker, NO_PROCESS - number): start.time_ns
-            for worker, begins in self._lives.items()
-            for number, (_, start) in enumerate(begins)
-            if start is not None
-        }
-
-    @cached_property
-    def _lives(self) -> dict[_Worker, list[tuple[int, Start | None]]]:
-        """By worker, where its rows begin again: at a restart, or after a missing file."""
-        found: defaultdict[_Worker, list[tuple[int, Start | None]]] = defaultdict(list)
-        for worker, starts in self.workers.items():
-            found[worker] += [(start.seq, start) for start in starts]
-        for log in self._logs.values():
-            if log.after_gap:
-                found[log.run, log.worker].append((log.seq(0), None))
-        return {worker: sorted(begins, key=lambda begin: begin[0]) for worker, begins in found.items()}
-
-    @cached_property
-    def workers(self) -> dict[_Worker, list[Start]]:
-        """By worker, the first executor that was loaded at each restart."""
-        found: defaultdict[_Worker, list[Start]] = defaultdict(list)
-        running: defaultdict[_Worker, set[tuple[str, int]]] = defaultdict(set)
-        for start in sorted(self._starts, key=lambda start: start.seq):
-            log = self._logs[start.file]
-            worker, executor = (log.run, log.worker), (start.component, start.low)
-            now = running[worker]
-            if executor in now or (not now and self._first_root(worker) < start.seq):
-                found[worker].append(start)
-                now.clear()
-            now.add(executor)
-        return dict(found)
-
-    @cached_property
-    def _ackers(self) -> dict[tuple[str, str, int], list[_AckerStart]]:
-        """By run, worker and acker task, the starts that were not its first."""
-        begun: defaultdict[tuple[str, int], list[tuple[int, str, int, Start]]] = defaultdict(list)
-        for start in self._starts:
-            if start.component == _ACKER:
-                log = self._logs[start.file]
-                for task in start.tasks:
-                    begun[log.run, task].append((start.time_ns, log.worker, start.seq, start))
-        found: defaultdict[tuple[str, str, int], list[_AckerStart]] = defaultdict(list)
-        for (run, task), starts in begun.items():
-            before, number = "", 0
-            for _, worker, seq, start in sorted(starts, key=lambda each: each[:3]):
-                unseen = not before and self._first_root((run, worker)) < seq
-                number += unseen
-                if number:
-                    same = unseen or worker == before
-                    found[run, worker, task].append(_AckerStart(start, number, same_worker=same))
-                before, number = worker, number + 1
-        return found
-
-    def _first_root(self, worker: _Worker) -> int:
-        """Return the position of a worker's first row with a root, behind all others if it has none."""
-        logs = (log for log in self._logs.values() if (log.run, log.worker) == worker)
-        return min((log.seq(log.first_row) for log in logs if log.first_row is not None), default=_LAST_SEQ)
 
 
 # ---- PARSED -> EVENTS and QUARANTINE ----
@@ -562,7 +386,7 @@ def missing_tasks(read: DataFrame, parsed: DataFrame, survey: Survey) -> tuple[s
     messages to an acker counts as seen.
     """
     taken = f"acker is not null and kind != {_ROTATED}"
-    own = f"coalesce(acker, task) as task, if(acker is not null, '{_ACKER}', component) as name"
+    own = f"coalesce(acker, task) as task, if(acker is not null, '{ACKER}', component) as name"
     peer = f"if({taken}, task, peer) as task, if({taken}, component, peer_name) as name"
     pairs = survey.used_rows(parsed.where(f"is = {USED} and first")).selectExpr(
         "run",

@@ -15,7 +15,6 @@ from ackdoctor.spark.events import quarantined, row_counts
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.logs import (
-    Log,
     Survey,
     events,
     in_rotation_order,
@@ -25,6 +24,7 @@ from ackdoctor.spark.logs import (
     quarantine,
     read_logs,
 )
+from ackdoctor.spark.restarts import Log
 from ackdoctor.spark.session import Cache
 from ackdoctor.spark.tables import RowCounts
 from tests.spark.configured import COMPILED, configured
