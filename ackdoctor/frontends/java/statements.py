@@ -61,10 +61,10 @@ def type_parameters(file: SourceFile, node: Node) -> frozenset[str]:
     """The type parameters of a class or method: `S` and `T` of `Base<S, @Nonnull T extends Event>`."""
     generic = node.child_by_field_name("type_parameters")
     each_word = (
-        next(part for part in parts(each) if part.type not in ANNOTATIONS)
+        next((part for part in parts(each) if part.type not in ANNOTATIONS), None)
         for each in (parts(generic) if generic is not None else ())
     )
-    return frozenset(map(file.positions.text, each_word))
+    return frozenset(file.positions.text(word) for word in each_word if word is not None)
 
 
 def params_of(file: SourceFile, frame: Frame, node: Node | None) -> list[Param]:

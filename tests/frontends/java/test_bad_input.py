@@ -100,6 +100,11 @@ def test_unclosed_nested_classes_keep_their_own_methods():
     }
 
 
+def test_a_type_parameter_may_lack_its_name():
+    lowered = lower(BOLT.replace("void cleanup", "<@A T extends> void cleanup").encode())
+    assert "cleanup" in lowered.unit.classes["Bolt"].methods
+
+
 def test_a_syntax_error_in_a_method_leaves_other_classes_complete():
     lowered = lower(BOLT.replace("ack(t);", "ack(t;").encode())
     assert len(lowered.unit.classes["Bolt"].bases) == 1
