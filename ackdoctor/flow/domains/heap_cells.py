@@ -101,7 +101,7 @@ class HeapCells(Domain):
             after = self.assign_place(path.function, after, target, value)
         if isinstance(target, Name) and not (isinstance(source, Build) and source.kind != "object"):
             return after
-        return _expose(after, frozenset(_captured_names(value))) if isinstance(value, _CODE) else after
+        return _let_escape(after, frozenset(_captured_names(value))) if isinstance(value, _CODE) else after
 
     def assign_place(self, function: Function, state: State, target: Expr, value: Value | None) -> State:
         """The state after an assignment to a place of an object; the value is None if it is unknown."""
@@ -133,7 +133,7 @@ class HeapCells(Domain):
         passed = _passed_by_call(function)[call.result.id]
         if callee is None:
             return _after_opaque_call(context, function, after, call, passed)
-        after = _expose(after, _boxes_in(function, after, passed.names))
+        after = _let_escape(after, _unaliased_in(function, after, passed.names))
         changed = after.heap.escaped | _receiver(function, after, call, passed)
         after = _forget(function, after, call, changed)
         for name in _shared_names(function) if after.facts or after.aliases else ():
@@ -444,21 +444,21 @@ def _after_opaque_call(
         value = state.env.get(name)
         if isinstance(value, _CODE):
             escaping |= frozenset(_captured_names(value))
-    escaping |= _boxes_in(function, state, passed.names)
+    escaping |= _unaliased_in(function, state, passed.names)
     if not escaping and not passed.receiver and not state.heap.escaped:
         return state
-    state = _expose(state, escaping)
+    state = _let_escape(state, escaping)
     changed = escaping | _receiver(function, state, call, passed)
     if not _runs_nothing(context, function, state, call, passed):
         changed |= state.heap.escaped
     return _forget(function, state, call, changed, escaping)
 
 
-def _boxes_in(function: Function, state: State, names: tuple[str, ...]) -> frozenset[str]:
+def _unaliased_in(function: Function, state: State, names: tuple[str, ...]) -> frozenset[str]:
     return frozenset(cell_name(function, name) for name in names if _is_unaliased(function, state, name))
 
 
-def _expose(state: State, captured: frozenset[str]) -> State:
+def _let_escape(state: State, captured: frozenset[str]) -> State:
     """The state in which opaque code may write these locals."""
     if captured <= state.heap.escaped:
         return state
