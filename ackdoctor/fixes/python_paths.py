@@ -11,7 +11,7 @@ from itertools import chain
 from ackdoctor.dialects import known
 from ackdoctor.fixes.decisions import is_dead, is_undecided, verb_at
 from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES, calls_before, parameters
+from ackdoctor.fixes.handlers import SCOPES, calls_before, parameters, unit_of
 from ackdoctor.fixes.statements import (
     append,
     completion,
@@ -20,6 +20,7 @@ from ackdoctor.fixes.statements import (
     is_bound,
     only_argument,
     removal,
+    set_in_class,
     statement_of,
 )
 from ackdoctor.model.dialect import OWN, EntryKind, Kind, Role, TickDuty, VerbKind
@@ -184,11 +185,11 @@ def _by_hand(
     role = _role(finding)
     switch = role.discipline.auto_ack.attribute if role is not None else None
     owner = handler.nearest("class")
-    if not switch or owner is None or switch in document.source(owner):
+    if role is None or not switch or owner is None or switch in document.source(owner):
         return None
-    body = next(each for each in owner.children if each.kind == "block")
-    turned = _set_in_class(document, body, f"{switch} = False")
-    ticks = _tick_handler(document, finding, owner, handler)
+    body = _body(owner)
+    turned = set_in_class(document, body, f"{switch} = False")
+    ticks = _tick_handler(document, role, owner, handler)
     handlers = [each for each in body.children if each.kind == "function" and each.name in _handlers(finding)]
     edits = [*(failed or ()), *(turned or ()), *(ticks or ())]
     for each in handlers:
@@ -212,15 +213,12 @@ def _role(finding: Finding) -> Role | None:
     return None
 
 
-def _tick_handler(
-    document: Document, finding: Finding, owner: Node, handler: Node
-) -> tuple[Edit, ...] | None:
+def _tick_handler(document: Document, role: Role, owner: Node, handler: Node) -> tuple[Edit, ...] | None:
     """Ack ticks by hand in a class without a handler of ticks, for which the framework acks them only with the switch."""
-    role, receiver = _role(finding), parameters(handler)[:1]
-    ticks = [entry.method for entry in role.entries if entry.kind is EntryKind.TICK] if role else []
-    if role is None or not ticks or role.discipline.tick is not TickDuty.AUTO:
+    ticks = [entry.method for entry in role.entries if entry.kind is EntryKind.TICK]
+    if not ticks or role.discipline.tick is not TickDuty.AUTO:
         return ()
-    body = _body(owner)
+    body, receiver = _body(owner), parameters(handler)[:1]
     if any(each.kind == "function" and each.name in ticks for each in body.children):
         return ()
     bases = re.match(r"[^:]*\(\s*([\w.]+)\s*\)\s*:", document.source(owner))
@@ -229,9 +227,8 @@ def _tick_handler(
     indent = document.indent(body.children[0])
     if indent is None or not receiver:
         return None
-    line = document.newline + indent
-    step = "\t" if indent.endswith("\t") else "    "
-    code = f"def {ticks[0]}({receiver[0]}, tick):{line}{step}{receiver[0]}.ack(tick){document.newline}"
+    line = f"{document.newline}{indent}{unit_of(document, handler)}"
+    code = f"def {ticks[0]}({receiver[0]}, tick):{line}{receiver[0]}.ack(tick){document.newline}"
     return insert_before(document, handler, code)
 
 
@@ -246,24 +243,6 @@ def _handlers(finding: Finding) -> set[str]:
         for entry in role.entries
         if entry.kind in kinds and entry.subject is not None
     }
-
-
-def _set_in_class(document: Document, body: Node, code: str) -> tuple[Edit, ...] | None:
-    """Put an assignment at the top of a class, behind its docstring."""
-    first = body.children[0]
-    is_text = first.kind == "expression" and document.source(first).lstrip("rRuUbB")[:1] in ("'", '"')
-    if is_text and len(body.children) > 1:
-        first = body.children[1]
-    if (
-        document.text[: document.line_start(first.start)]
-        .rstrip()
-        .rpartition("\n")[2]
-        .lstrip()
-        .startswith("@")
-    ):
-        return None  # the decorator of a method
-    is_method = first.kind in ("function", "class")
-    return insert_before(document, first, code + document.newline * is_method)
 
 
 # ---- the statement ----

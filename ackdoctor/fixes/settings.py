@@ -3,8 +3,8 @@
 import re
 
 from ackdoctor.fixes.document import Document
-from ackdoctor.fixes.statements import removal
-from ackdoctor.model.finding import Finding, Fix
+from ackdoctor.fixes.statements import removal, set_in_class
+from ackdoctor.model.finding import Edit, Finding, Fix
 
 _CONFIG = re.compile(r"\s*(?:final\s+)?Config\s+(\w+)\s*=\s*new\s+Config\(\);\s*(?://.*)?")
 _HEAD = re.compile(r"(\s*)config\s*:\s*(?:#.*)?")
@@ -48,24 +48,17 @@ def _bound_in_class(finding: Finding, document: Document) -> Fix | None:
         return None
     body = next(each for each in classes[-1].children if each.kind == "block")
     head, text = document.text[classes[-1].start : body.start], document.source(body)
-    first = body.children[0]
-    indent = document.indent(first)
     setting = f'"{_MAX_PENDING}": {_BOUND}'
     given = _MAPPING.search(text)
     if given is not None:
         at = body.start + given.end()
         more = document.text[at : at + 1] != "}"
-        edit = document.edit(at, at, f"{setting}, " if more else setting)
-    elif re.search(r"\bconfig\b", text) or indent is None or not re.search(r"\(\s*Topology\s*\)", head):
+        edits: tuple[Edit, ...] | None = (document.edit(at, at, f"{setting}, " if more else setting),)
+    elif re.search(r"\bconfig\b", text) or not re.search(r"\(\s*Topology\s*\)", head):
         return None
     else:
-        is_text = first.kind == "expression" and document.source(first)[:1] in ("'", '"')
-        if is_text and len(body.children) == 1:
-            return None
-        first = body.children[1] if is_text else first
-        at = document.line_start(first.start)
-        edit = document.edit(at, at, f"{indent}config = {{{setting}}}{document.newline}")
-    return Fix(title=f"Add `{setting}` to `config`", safe=False, edits=(edit,))
+        edits = set_in_class(document, body, f"config = {{{setting}}}")
+    return Fix(title=f"Add `{setting}` to `config`", safe=False, edits=edits) if edits else None
 
 
 def is_yaml(finding: Finding) -> bool:

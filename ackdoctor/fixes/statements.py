@@ -16,6 +16,7 @@ __all__ = [
     "joined",
     "only_argument",
     "removal",
+    "set_in_class",
     "statement_of",
 ]
 
@@ -93,6 +94,25 @@ def insert_before(document: Document, statement: Node, code: str) -> tuple[Edit,
             document.edit(statement.start, statement.start, f"{code} " if document.java else f"{code}; "),
         )
     return (document.edit(statement.start, statement.start, f"{code}{document.newline}{indent}"),)
+
+
+def set_in_class(document: Document, body: Node, code: str) -> tuple[Edit, ...] | None:
+    """Put an assignment at the top of a class, behind its docstring."""
+    first = body.children[0]
+    is_text = first.kind == "expression" and document.source(first).lstrip("rRuUbB")[:1] in ("'", '"')
+    if is_text and len(body.children) == 1:
+        return None
+    first = body.children[1] if is_text else first
+    if (
+        document.text[: document.line_start(first.start)]
+        .rstrip()
+        .rpartition("\n")[2]
+        .lstrip()
+        .startswith("@")
+    ):
+        return None  # the decorator of a method
+    is_method = first.kind in ("function", "class")
+    return insert_before(document, first, code + document.newline * is_method)
 
 
 def insert_after(document: Document, statement: Node, code: str) -> tuple[Edit, ...] | None:
