@@ -25,8 +25,6 @@ from tests.topology.wiring import (
     topology,
 )
 
-MODE = "topology.reliability.mode"
-
 
 def test_a_topology_without_a_fault_is_at_least_once() -> None:
     found = judge(TWO_BOLTS)

@@ -13,6 +13,7 @@ from tests.topology.wiring import (
     AT_MOST,
     EXACTLY,
     HERE,
+    MODE,
     ONE_BOLT,
     TWO_BOLTS,
     bolt,
@@ -25,8 +26,6 @@ from tests.topology.wiring import (
     spout,
     topology,
 )
-
-MODE = "topology.reliability.mode"
 
 
 def test_case_1_a_bolt_that_never_acks() -> None:

@@ -23,6 +23,7 @@ from ackdoctor.topology.guarantee import verdict
 
 HERE = Place("topology.py", 1)
 ACKERS = "topology.acker.executors"
+MODE = "topology.reliability.mode"
 AT_MOST, AT_LEAST, EXACTLY = Word.AT_MOST_ONCE, Word.AT_LEAST_ONCE, Word.EXACTLY_ONCE
 
 

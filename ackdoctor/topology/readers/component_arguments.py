@@ -47,7 +47,7 @@ class Window(NamedTuple):
     milliseconds: Value = None
 
 
-class _Given(NamedTuple):
+class Given(NamedTuple):
     """One argument, and the line that gives it."""
 
     name: str
@@ -57,15 +57,15 @@ class _Given(NamedTuple):
 
 def arguments_of(obj: Obj, before: int = FOREVER) -> dict[str, Value]:
     """The names and values that the wiring gives to an object."""
-    return {each.name: each.value for each in _arguments(root(obj), before, _MAX_DEPTH)}
+    return {name: given.value for name, given in given_to(obj, before).items()}
 
 
-def argument_places(obj: Obj, before: int = FOREVER) -> dict[str, Place]:
-    """The lines that give these arguments."""
-    return {each.name: each.place for each in _arguments(root(obj), before, _MAX_DEPTH)}
+def given_to(obj: Obj, before: int = FOREVER) -> dict[str, Given]:
+    """What the wiring gives to an object, by its names."""
+    return {each.name: each for each in _arguments(root(obj), before, _MAX_DEPTH)}
 
 
-def _arguments(obj: Obj, before: int, depth: int) -> Iterator[_Given]:
+def _arguments(obj: Obj, before: int, depth: int) -> Iterator[Given]:
     args = () if obj.made is None else obj.made.args
     for arg in args if depth else ():
         yield from _of_argument(arg, before, depth)
@@ -74,7 +74,7 @@ def _arguments(obj: Obj, before: int, depth: int) -> Iterator[_Given]:
         yield from _of_call(call, before, depth)
 
 
-def _of_argument(arg: Data, before: int, depth: int) -> Iterator[_Given]:
+def _of_argument(arg: Data, before: int, depth: int) -> Iterator[Given]:
     """What an argument holds, if it is a configuration object: one that was created here, or by a builder."""
     if not isinstance(arg, Obj) or arg.cls is not None or arg.content is not None or arg.constant:
         return
@@ -83,36 +83,36 @@ def _of_argument(arg: Data, before: int, depth: int) -> Iterator[_Given]:
         yield from _arguments(first, before, depth - 1)
 
 
-def _by_position(obj: Obj, args: Sequence[Data]) -> Iterator[_Given]:
+def _by_position(obj: Obj, args: Sequence[Data]) -> Iterator[Given]:
     last = obj.names[-1].rpartition(".")[2] if obj.names else ""
     for name, arg in zip(_POSITIONS.get(last, ()), args, strict=False):
-        yield _Given(name, plain(arg, obj.place), obj.place)
+        yield Given(name, plain(arg, obj.place), obj.place)
 
 
-def _of_call(call: Invocation, before: int, depth: int) -> Iterator[_Given]:
+def _of_call(call: Invocation, before: int, depth: int) -> Iterator[Given]:
     name, args, place = call.name, call.args, call.place
     if call.kind == "set":
         if not (call.receiver is not None and call.receiver.cls is not None):
-            yield _Given(name, plain(args[0], place), place)
+            yield Given(name, plain(args[0], place), place)
     elif call.inlined:
         return
     elif name in _WINDOWS:
         for label, length in window_of(args, place, tumbling=name != "withWindow"):
-            yield _Given(label, length, place)
+            yield Given(label, length, place)
     elif name in _PUTS and len(args) > 1 and not isinstance(args[0], Gap):
-        yield _Given(_key(args[0]), plain(args[1], place), place)
+        yield Given(_key(args[0]), plain(args[1], place), place)
     elif name in _PUT_ALL and args and isinstance(args[0], Obj) and isinstance(args[0].content, dict):
         for key, value in args[0].content.items():
             if isinstance(key, Gap):
                 continue
-            yield _Given(_key(key), plain(value, place), place)  # type: ignore[arg-type]
+            yield Given(_key(key), plain(value, place), place)  # type: ignore[arg-type]
     elif args and not name.startswith(_READS):
         prefix = next((each for each in _PREFIXES if name.startswith(each) and len(name) > len(each)), "")
         key = name[len(prefix) : len(prefix) + 1].lower() + name[len(prefix) + 1 :]
         for arg in args if depth else ():
             yield from _of_argument(arg, before, depth)
         values = tuple(_plain(arg, place) for arg in args)
-        yield _Given(key, values[0] if len(values) == 1 else values, place)
+        yield Given(key, values[0] if len(values) == 1 else values, place)
 
 
 def _plain(data: Data, place: Place) -> Value:

@@ -57,8 +57,8 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         node = node_of(call, identifier(call.args[0], call), _ROLES[call.name])
         if not isinstance(call.args[0], str) and not node.repeated:
             gaps.append(Gap(f"the id of this {node.role} is computed: {node.id}", call.place))
-        is_new = not node.repeated and isinstance(call.args[0], str) and not _is_delegated(builder, call)
-        if node.id in nodes and is_new:
+        is_again = node.id in nodes and not node.repeated and isinstance(call.args[0], str)
+        if is_again and not _is_delegated(builder, call):
             why = f"`{node.id}` is declared twice: the builder refuses the second one"
             defects.append(
                 Defect(

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from ackdoctor.model.topology import UNREAD, Defect, Edge, Gap, Node, Place, Setting
 from ackdoctor.topology.libraries import knows
 from ackdoctor.topology.objects import FOREVER, Code, Data, Invocation, Obj, Ref, chain, describe, root
-from ackdoctor.topology.readers.component_arguments import argument_places, arguments_of
+from ackdoctor.topology.readers.component_arguments import given_to
 from ackdoctor.topology.shell import command_of, runs
 
 _LAMBDAS = {  # the component that a lambda becomes, by role and number of parameters
@@ -52,6 +52,7 @@ def node_of(call: Invocation, name: str, role: str, index: int = 1) -> Node:
     data = call.argument(index)
     numbers = [arg for arg in call.args[index + 1 :] if isinstance(arg, int) and not isinstance(arg, bool)]
     component = component_of(data, role, call, index)
+    given = given_to(data, call.order) if isinstance(data, Obj) else {}
     tasks = [each.args[0] for each in declared_by(call) if each.name == "setNumTasks" and each.args]
     return Node(
         id=name,
@@ -61,8 +62,8 @@ def node_of(call: Invocation, name: str, role: str, index: int = 1) -> Node:
         code=component.code,
         parallelism=numbers[0] if numbers else None,
         tasks=next((each for each in tasks if isinstance(each, int)), None),
-        arguments=arguments_of(data, call.order) if isinstance(data, Obj) else {},
-        given=argument_places(data, call.order) if isinstance(data, Obj) else {},
+        arguments={key: each.value for key, each in given.items()},
+        given={key: each.place for key, each in given.items()},
         unread=component.unread,
         repeated=call.repeated,
     )
