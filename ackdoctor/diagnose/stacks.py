@@ -195,7 +195,9 @@ class Exceptions:
         elif found := self._thrown(line):
             within = found.start("what") > 0
             of = None if within or self._stacked else self.now
-            self._set_cause(number, line, found["what"], of, entry=self._entry if within and not logged else "")
+            self._set_cause(
+                number, line, found["what"], of, entry=self._entry if within and not logged else ""
+            )
         elif logged or self._stacked or number - self._begun > _NEAR:
             self._chained = self._chained or _CHAINED.match(line) is not None
             self._python, self.now = False, None
