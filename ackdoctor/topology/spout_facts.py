@@ -376,11 +376,14 @@ def _takes_all(call: Call) -> bool:
 def _no_ack(call: Call) -> Expr | None:
     """Return the argument that tells the broker whether to expect no ack: by its name, or second as in `basicConsume(queue, true, ...)`."""
     named = next((arg.value for arg in call.args if arg.name in _NO_ACK), None)
-    if named is not None or last_name(call.func) not in _CONSUMES or len(call.args) < 2:
+    if named is not None or last_name(call.func) not in _CONSUMES:
         return named
-    second = call.args[1]
-    says = second.value in (Literal(True), Literal(False)) or last_name(second.value) in _NO_ACK
-    return second.value if says and not second.name else None
+    second = next((arg.value for arg in call.args[1:2] if not arg.name), None)
+    return second if second in (Literal(True), Literal(False)) or _says_no_ack(second) else None
+
+
+def _says_no_ack(value: Expr | None) -> bool:
+    return value is not None and last_name(value) in _NO_ACK
 
 
 def _commits(context: RuleContext, names: frozenset[str]) -> tuple[SourceAck, Place | None]:
