@@ -244,7 +244,8 @@ def blamed_line(error: BaseException, project: Path) -> str:
 def in_words(error: BaseException) -> str:
     """`ModuleNotFoundError: No module named 'redis'`, on one line; without the ids in Storm's own messages."""
     if isinstance(error, ReportedError):
-        return (str(error).rstrip().splitlines() or [""])[-1].strip()
+        *_, after = _FRAME.split(str(error))
+        return next((line for line in after.splitlines()[1:] if line[:1].strip()), "an exception")
     if isinstance(error, ShellError):
         return " ".join(_DELIVERY.sub("...", error.message or error.kind).split())
     return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")

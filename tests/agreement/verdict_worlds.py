@@ -2,6 +2,7 @@
 
 A source keeps what it has not delivered over the death of its spout.  One that locks a message delivers it again to a new
 spout until it is deleted.  The first messages are plain; each fifth one after them takes another way through the bolts.
+A world may also spoil later messages: a record is bad, or a service refuses it, when it comes for the first time.
 """
 
 from collections import Counter, deque
@@ -32,6 +33,14 @@ class World:
         """Deliver the next message and forget it."""
         return self.waiting.popleft() if self.waiting else None
 
+    def spoils(self, _message: int, _remainder: int) -> bool:
+        """Whether a message with this remainder of ten is bad, or is refused, this time."""
+        return False
+
+    def poisons(self, _message: int) -> bool:
+        """Whether a message is bad each time."""
+        return False
+
     def missing(self) -> set[int]:
         """Return the messages without an effect."""
         return set(range(1, MESSAGES + 1)) - set(self.effects)
@@ -61,12 +70,17 @@ class _Sink:
 def first_steps(world: World) -> Mapping[str, object]:
     class Database(_Sink):
         def count(self, url: str, visitor: str) -> int:
+            if world.spoils(int(url.strip("/")), 7):
+                return 0
             self.note(url)
             return 1
 
     def follow(_path: str) -> Iterator[Any]:
         while (message := world.take()) is not None:
-            yield {"url": f"/{message}", "visitor": "ann"}
+            url = {"url": f"/{message}"}
+            view = {"visitor": "ann", **({} if world.spoils(message, 3) else url)}
+            yield view
+            view.update(url)  # before it comes again
 
     return {"site_stats": SimpleNamespace(Database=lambda _url: Database(world), follow=follow)}
 
@@ -74,6 +88,8 @@ def first_steps(world: World) -> Mapping[str, object]:
 def orders(world: World) -> Mapping[str, object]:
     class Ledger(_Sink):
         def add(self, sku: str, _amount: float) -> None:
+            if world.spoils(int(sku.strip("s")), 7):
+                raise RuntimeError("the ledger is away")
             self.note(sku)
 
     class OrderQueue:
@@ -84,6 +100,8 @@ def orders(world: World) -> Mapping[str, object]:
             line = {"sku": f"s{message}", "quantity": 1, "price": 1.0}
             customer = "test" if _is_odd_one(message) else "ann"
             lines = [line] * (2 if message > MESSAGES and message % 2 else 1)
+            if world.poisons(message):
+                lines = []
             return {"customer": customer, "lines": lines, "number": message}
 
         def put(self, order: Any) -> None:
@@ -116,7 +134,11 @@ def page_views_of_pystorm(world: World) -> Mapping[str, object]:
 def page_views_of_pyleus(world: World) -> Mapping[str, object]:
     class Database(_Sink):
         def insert(self, rows: Any) -> None:
-            for url, _views in rows:
+            known = list(rows)
+            refused = [world.spoils(int(url.strip("/")), 7) for url, _views in known]
+            if any(refused):
+                raise RuntimeError("the database is away")
+            for url, _views in known:
                 self.note(url)
 
     def follow(_path: str) -> Iterator[Any]:
@@ -150,6 +172,8 @@ def petrel_orders(world: World) -> Mapping[str, object]:
 
     class Vault(_Sink):
         def write(self, values: Any) -> bool:
+            if world.spoils(values[0], 7):
+                return False
             self.note(values[0])
             return True
 
@@ -182,9 +206,10 @@ def sensors_of_storm_py(world: World) -> Mapping[str, object]:
 
         def take(self) -> Any:
             message = world.take()
-            return (
-                None if message is None else SimpleNamespace(number=message, sensor=f"s{message}", value=95.0)
-            )
+            if message is None:
+                return None
+            value = "warm" if world.spoils(message, 3) else 95.0
+            return SimpleNamespace(number=message, sensor=f"s{message}", value=value)
 
         def put_back(self, reading: Any) -> None:
             world.waiting.append(reading.number)
