@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import (
     argument_of,
@@ -428,6 +429,16 @@ def _names_from(context: RuleContext, function: Function, field: str) -> frozens
 
 # ---- classes of the project that the bolt uses ----
 
+_MAX_CALLS = 4  # calls from the bolt to the method that hides a failure
+
+
+class _Hidden(NamedTuple):
+    """A method that hides a failure, the step where it does, and whether what failed certainly is the tuple's work."""
+
+    method: Function
+    handler: Step
+    sure: bool
+
 
 def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
     """Yield the calls of another class of the project that hides a failure of the work from the bolt."""
@@ -441,7 +452,7 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
                 found, case = _hiding_manager(context, flow, visit, call), "manager"
             if found is None or not context.is_first(visit.step):
                 continue
-            method, handler = found
+            method, handler, sure = found
             narrow = isinstance(handler.op, Catch) and not is_broad(handler.op)
             name = method.qualname.removesuffix(".__exit__")
             words = context.words(
@@ -460,22 +471,45 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
                 path=ended.path,
                 token=token,
                 severity=Severity.WARNING,
-                confidence=Confidence.MAY if flow.limited or narrow else Confidence.MUST,
+                confidence=Confidence.MUST if sure and not (flow.limited or narrow) else Confidence.MAY,
             )
 
 
-def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> tuple[Function, Step] | None:
-    """Return the method that a call with the tuple's data runs, and the handler in which it hides its failure."""
-    derived = tuple_names(flow, visit.function)
-    with_data = any(mentions_any(arg.value, derived) for arg in call.args)
-    method = _called_method(context, visit.function, call) if with_data else None
-    handler = _hiding_handler(context, method, call) if method is not None else None
-    return (method, handler) if method is not None and handler is not None else None
+def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
+    """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler."""
+    return _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
 
 
-def _hiding_manager(
-    context: RuleContext, flow: Flow, visit: Path, call: Call
-) -> tuple[Function, Step] | None:
+def _hidden_behind(
+    context: RuleContext, function: Function, call: Call, derived: frozenset[str], calls: int
+) -> _Hidden | None:
+    """Return where a method that a call passes data to, or one that it calls itself, hides its failure.
+
+    An object that was made from the data gets them too: `Order(tup.values).save()`.
+    """
+    method = _called_method(context, function, call) if calls else None
+    if method is None:
+        return None
+    by_argument = any(mentions_any(arg.value, derived) for arg in call.args)
+    by_object = isinstance(call.func, Attr) and mentions_any(call.func.obj, derived)
+    names = data_params(method) if by_argument else []
+    names += [param.name for param in method.params[:1] if by_object]
+    if not names:
+        return None
+    handler = _hiding_handler(context, method, call) if by_argument else None
+    if handler is not None:
+        return _Hidden(method, handler, sure=True)
+    inner = derived_names(method, frozenset(names))
+    for step in method.cfg.steps:
+        found = (
+            _hidden_behind(context, method, step.op, inner, calls - 1) if isinstance(step.op, Call) else None
+        )
+        if found is not None:
+            return found._replace(sure=found.sure and by_argument)
+    return None
+
+
+def _hiding_manager(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
     """Return the context manager of another module that a `with` around the work uses, and where it swallows exceptions."""
     body = visit.function.cfg.guards.get(call.result.id, ())
     steps = visit.function.cfg.steps
@@ -492,11 +526,11 @@ def _hiding_manager(
             hides = all(hides_failure(context, symbol, each) for each in handler_steps(symbol, index))
             inside = (symbol.cfg.steps[each].op for each in raising_steps(symbol, index))
             if hides and any(isinstance(op, Yield) for op in inside):
-                return symbol, step
+                return _Hidden(symbol, step, sure=True)
     return None
 
 
-def _swallowing_return(context: RuleContext, method: Function) -> tuple[Function, Step] | None:
+def _swallowing_return(context: RuleContext, method: Function) -> _Hidden | None:
     """Return the `return True` of an `__exit__` that else only logs."""
     steps = method.cfg.steps
     returns = [step for step in steps if isinstance(step.op, Return)]
@@ -506,10 +540,13 @@ def _swallowing_return(context: RuleContext, method: Function) -> tuple[Function
 
 
 def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
-    """Return the method of another class of the project that a call runs."""
+    """Return the method of another class of the project that a call runs; in such a class, also its own."""
     if not isinstance(call.func, Attr):
         return None
-    cls = context.project_class(function, call.func.obj)
+    if call.func.obj == Name(function.receiver) and function not in context.own_names:
+        cls = context.program.owner(function)
+    else:
+        cls = context.project_class(function, call.func.obj)
     if cls is None or cls in context.component.lineage:
         return None
     return next(iter(methods_named(context.program.lineage(cls).order, call.func.name)), None)
