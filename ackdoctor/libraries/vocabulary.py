@@ -26,7 +26,9 @@ PURE_CALLS = frozenset(
     "getSimpleName getClass getName valueOf".split()
 )
 
-COUNTS = frozenset("incr increment inc decr count incrBy incrementAndGet getAndIncrement timing gauge".split())
+COUNTS = frozenset(
+    "incr increment inc decr count incrBy incrementAndGet getAndIncrement timing gauge".split()
+)
 
 NEVER_RAISES = frozenset(
     "append appendleft add get items keys values setdefault clear copy startswith endswith strip lstrip rstrip "

@@ -236,7 +236,9 @@ def remembered_fields(context: RuleContext) -> set[str]:
         for step in function.cfg.steps:
             if isinstance(step.op, Test):
                 parts = subexpressions(step.op.condition)
-                sets = (part.right for part in parts if isinstance(part, Compare) and part.op in ("in", "not in"))
+                sets = (
+                    part.right for part in parts if isinstance(part, Compare) and part.op in ("in", "not in")
+                )
                 found.update(field for each in sets if (field := context.field(function, each)) is not None)
     callbacks = uses(context, reach(context, EntryKind.ACKED, EntryKind.FAILED))
     return found - {use.field for use in callbacks if use.how not in ("discard", "remove", "del")}
