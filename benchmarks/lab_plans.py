@@ -18,7 +18,7 @@ from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
-from itertools import count
+from itertools import count, product
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -46,11 +46,16 @@ LIMIT = 600.0  # seconds of real time: a busy machine must not decide
 
 @dataclass(slots=True)
 class Source(World):
-    """A source with a hundred messages, or without an end: with `bad` ones, and with `poison` that is bad each time."""
+    """A source with a hundred messages, or without an end: with `odd` ones, `bad` ones, and `poison` that is bad each time."""
 
+    odd: bool = True
     bad: bool = True
     poison: bool = False
     spoiled: set[tuple[int, int]] = field(default_factory=set)
+
+    def is_odd(self, message: int) -> bool:
+        """Whether a message takes another way through the bolts."""
+        return self.odd and super(Source, self).is_odd(message)
 
     def spoils(self, message: int, remainder: int) -> bool:
         """Whether a message with this remainder of ten comes for the first time."""
@@ -100,17 +105,27 @@ def expected_codes(folder: Path) -> frozenset[str]:
     return frozenset([*codes, *(RUNS_AS[code] for code in codes if code in RUNS_AS)])
 
 
-def run_fixture(
-    folder: Path, plan: Plan, seed: int = 0, seconds: float = SECONDS, rate: float = 100
-) -> Outcome:
-    """Run a fixture under faults, with stand-ins for its business modules.
+def source_of(folder: Path, seed: int) -> Source:
+    """Return the source of a run.
 
-    A sick one gets bad records only with an odd seed: a worker that dies on one hides the other defects.  A sound one
-    gets none that is bad each time, since its spout may send it again for ever.
+    A sick topology gets bad records only with an odd seed: a worker that dies on one hides the other defects.  A sound
+    one gets none that is bad each time, since its spout may send it again for ever.
     """
+    sick, with_bad = folder.name.endswith("-sick"), seed % 2 == 1
+    return Source(bad=with_bad or not sick, poison=with_bad and sick)
+
+
+def run_fixture(
+    folder: Path,
+    plan: Plan,
+    seed: int = 0,
+    seconds: float = SECONDS,
+    rate: float = 100,
+    world: Source | None = None,
+) -> Outcome:
+    """Run a fixture under faults, with stand-ins for its business modules."""
     module = framework(MODULES[folder.parent.name])
-    sick = folder.name.endswith("-sick")
-    world = Source(bad=not sick or seed % 2 == 1, poison=sick and seed % 2 == 1)
+    world = world or source_of(folder, seed)
     world.waiting.extend(range(len(world.waiting) + 1, MANY))
     judged = judged_fixture(folder)
     options = Options(
@@ -178,9 +193,10 @@ def codes_of_a_run(folder: Path) -> frozenset[str]:
 
 
 def run_long(folder: Path, seed: int) -> Tried:
-    """Run a sick fixture without faults, until its timers have fired."""
+    """Run a sick fixture without faults, until its timers have fired: with plain, odd or bad records."""
     seconds, rate = LONG.get(topology(folder), (130, 10))
-    outcome = run_fixture(folder, Plan(), seed, seconds, rate)
+    world = Source(odd=seed == 1, bad=seed == 2, poison=seed == 2)
+    outcome = run_fixture(folder, Plan(), seed, seconds, rate, world)
     codes = tuple(sorted({finding.code for finding in outcome.findings}))
     return Tried(name(folder), "none", seed, took_effect=False, loses=outcome.losses, codes=codes)
 
@@ -220,7 +236,7 @@ def main() -> int:
     with ProcessPoolExecutor(arguments.jobs) as pool:
         tries = list(pool.map(attempt, *zip(*work, strict=True)))
         sick_folders = [folder for folder in folders if folder.name.endswith("-sick")]
-        long = list(pool.map(run_long, sick_folders * 2, [0] * len(sick_folders) + [1] * len(sick_folders)))
+        long = list(pool.map(run_long, *zip(*product(sick_folders, range(3)), strict=True)))
     print(
         f"{'fixture':30} {'plans':>6} {'effective':>9} {'failed':>7} {'caught':>7} {'wrong':>6}   codes of the runs"
     )

@@ -14,6 +14,7 @@ from typing import Any
 __all__ = ["MESSAGES", "WORLDS", "World"]
 
 MESSAGES = 3
+BUSY_PAGE = 50  # from here on, each view is one of this page
 
 
 @dataclass(slots=True)
@@ -33,6 +34,10 @@ class World:
         """Deliver the next message and forget it."""
         return self.waiting.popleft() if self.waiting else None
 
+    def is_odd(self, message: int) -> bool:
+        """Whether a message takes another way through the bolts."""
+        return message > MESSAGES and message % 5 == 0
+
     def spoils(self, _message: int, _remainder: int) -> bool:
         """Whether a message with this remainder of ten is bad, or is refused, this time."""
         return False
@@ -51,10 +56,6 @@ class World:
             message = self.take()
             assert message is not None, "a source was asked for more than it has"
             yield message
-
-
-def _is_odd_one(message: int) -> bool:
-    return message > MESSAGES and message % 5 == 0
 
 
 class _Sink:
@@ -98,7 +99,7 @@ def orders(world: World) -> Mapping[str, object]:
             if message is None:
                 return None
             line = {"sku": f"s{message}", "quantity": 1, "price": 1.0}
-            customer = "test" if _is_odd_one(message) else "ann"
+            customer = "test" if world.is_odd(message) else "ann"
             lines = [line] * (2 if message > MESSAGES and message % 2 else 1)
             if world.poisons(message):
                 lines = []
@@ -123,7 +124,7 @@ def page_views_of_pystorm(world: World) -> Mapping[str, object]:
         for message in world.follow():
             visitor = message if message <= MESSAGES else MESSAGES + message % 10
             view = f'{{"visitor": "v{visitor}", "url": "/{message}", "ts": 1}}'
-            yield message, "no JSON" if _is_odd_one(message) else view
+            yield message, "no JSON" if world.is_odd(message) else view
 
     return {
         "site_stats": SimpleNamespace(Database=lambda _url: Database(world)),
@@ -143,7 +144,8 @@ def page_views_of_pyleus(world: World) -> Mapping[str, object]:
 
     def follow(_path: str) -> Iterator[Any]:
         for message in world.follow():
-            yield SimpleNamespace(offset=message, url=f"{'' if _is_odd_one(message) else '/'}{message}")
+            page = min(message, BUSY_PAGE)
+            yield SimpleNamespace(offset=message, url=f"{'' if world.is_odd(message) else '/'}{page}")
 
     database = SimpleNamespace(Database=lambda _url: Database(world), Unavailable=RuntimeError)
     return {"site_stats": database, "page_views_log": SimpleNamespace(follow=follow)}
@@ -160,7 +162,7 @@ def petrel_orders(world: World) -> Mapping[str, object]:
             if message is None:
                 return None
             world.locked[message] = 1
-            country = "DE" if _is_odd_one(message) else "CH"
+            country = "DE" if world.is_odd(message) else "CH"
             return SimpleNamespace(number=message, country=country, value=10.0)
 
         def delete(self, number: int) -> None:
@@ -191,7 +193,7 @@ def sensors_of_heronpy(world: World) -> Mapping[str, object]:
 
     def subscribe(_url: str) -> Iterator[Any]:
         for message in world.follow():
-            value = None if _is_odd_one(message) else 20.5
+            value = None if world.is_odd(message) else 20.5
             yield SimpleNamespace(id=message, sensor=f"s{message}", value=value)
 
     return {
@@ -216,7 +218,7 @@ def sensors_of_storm_py(world: World) -> Mapping[str, object]:
 
     class Offsets(dict[str, float]):
         def __missing__(self, sensor: str) -> float:
-            if _is_odd_one(int(sensor.removeprefix("s"))):
+            if world.is_odd(int(sensor.removeprefix("s"))):
                 raise KeyError(sensor)
             return 0.5
 

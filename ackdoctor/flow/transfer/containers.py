@@ -7,7 +7,14 @@ from types import MappingProxyType
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
-from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_entry, remove_tuple
+from ackdoctor.flow.domains.tuples import (
+    drain_buffer,
+    empty_buffer,
+    forget_place,
+    put_back,
+    remove_entry,
+    remove_tuple,
+)
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.pure_calls import is_field, is_read_only
