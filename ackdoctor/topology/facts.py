@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ackdoctor.checks.blocking import sleeps
 from ackdoctor.checks.facts.batches import batch_size
-from ackdoctor.checks.facts.dataflow import canonical_form
+from ackdoctor.checks.facts.dataflow import canonical_form, derived_names, mentions_any
 from ackdoctor.checks.facts.fields import (
     ACKING,
     ANCHORING,
@@ -23,6 +23,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Flow
 from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.values import Container, TokenKind, TokenRef
 from ackdoctor.flow.witness import CAUGHT
 from ackdoctor.model.cfg import (
     Arg,
@@ -164,6 +165,8 @@ def _anchors(context: RuleContext, found: Sequence[tuple[Flow, Emitted]]) -> Anc
 
 
 def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
+    if _is_partial_join(context, emit):
+        return Anchors.SOME
     match emit.anchors:
         case How.EXPLICIT:
             return Anchors.ALL if emit.anchored else _written_anchors(emit)
@@ -175,6 +178,28 @@ def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
             return _written_anchors(emit)
         case How.NONE:
             return _without_anchors(context, flow, emit)
+
+
+def _is_partial_join(context: RuleContext, emit: Emitted) -> bool:
+    """Whether an emit is anchored to single tuples, and has values of another one that is still held un-acked."""
+    payload = emit.args.get(emit.verb.subject or "")
+    anchors = emit.values.get(emit.verb.anchors or "")
+    listed = anchors.items if isinstance(anchors, Container) else (anchors,)
+    by_name = all(isinstance(each, TokenRef) and each.token in emit.anchored for each in listed)
+    by_default = emit.anchors is How.DEFAULT and emit.subject is not None
+    if payload is None or not (by_name or by_default) or not _holds(context):
+        return False
+    anchored = {*emit.anchored, emit.subject} if by_default else {*emit.anchored}
+    state = emit.path.state
+    others = frozenset(
+        name
+        for name, value in state.env.items()
+        if isinstance(value, TokenRef)
+        and value.token.kind is TokenKind.STORED
+        and value.token not in anchored
+        and state.tokens[value.token].stage is Stage.OWED
+    )
+    return bool(others) and mentions_any(payload, derived_names(emit.function, others))
 
 
 def _written_anchors(emit: Emitted) -> Anchors:

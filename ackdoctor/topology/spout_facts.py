@@ -62,6 +62,7 @@ _LEVELS = frozenset(
     "trace debug info warn warning error exception critical fatal severe config fine finer finest".split()
 )
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
+_DEAD_QUEUE = re.compile(r"(?<![a-z])dead(?![a-z])", re.IGNORECASE)  # in a text: "payments.dead"
 _FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
 _MEMBERSHIP = frozenset("contains containsKey __contains__ has_key containsValue".split())
 
@@ -153,12 +154,10 @@ def _is_dead_letter(effect: Effect) -> bool:
     if not isinstance(op, Call):
         return False
     parts = [op.func, *(arg.value for arg in op.args)]
-    words = (
-        str(part.value) if isinstance(part, Literal) else last_name(part)
-        for each in parts
-        for part in subexpressions(each)
-    )
-    return any(_DEAD_LETTER.search(word) for word in words)
+    found = [part for each in parts for part in subexpressions(each)]
+    texts = [str(part.value) for part in found if isinstance(part, Literal)]
+    words = (*texts, *(last_name(part) for part in found))
+    return any(map(_DEAD_LETTER.search, words)) or any(map(_DEAD_QUEUE.search, texts))
 
 
 def _gives_back(effect: Effect) -> bool:
@@ -187,11 +186,12 @@ def _of_effects(context: RuleContext) -> OnFail:
 
 
 def _requeues(effect: Effect) -> bool:
-    """Whether a negative ack puts the message back: `basicReject(tag, false)` does not."""
+    """Whether a negative ack puts the message back: `basicReject(tag, false)` does not, a visibility of 0 does."""
     op = effect.step.op
     args = op.args if isinstance(op, Call) else ()
     asked = [arg for arg in args if arg.name == "requeue"] or list(args[-1:])
-    return not any(arg.value == Literal(False) and (arg.name or len(args) > 1) for arg in asked)
+    refused = [arg for arg in asked if isinstance(arg.value, Literal) and arg.value.value is False]
+    return not any(arg.name or len(args) > 1 for arg in refused)
 
 
 def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:

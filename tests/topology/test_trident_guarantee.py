@@ -7,6 +7,7 @@ import pytest
 
 from ackdoctor.model.topology import ComponentFacts, Fault, OnFail, Place, Verdict, Word
 from ackdoctor.topology.guarantee import verdict
+from ackdoctor.topology.trident_guarantee import function_key
 from tests.topology.wiring import emit, node, setting, spout, topology
 
 PLAIN, TRANSACTIONAL, OPAQUE = "non-transactional", "transactional", "opaque"
@@ -63,7 +64,7 @@ def test_a_function_on_the_way_to_a_state_writes(sure: str) -> None:
     facts = {
         "words": source(OPAQUE),
         "counts": state(OPAQUE),
-        "(each Charge)": replace(state(""), role="bolt", faults=(effect,)),
+        function_key(charge): replace(state(""), role="bolt", faults=(effect,)),
     }
     found = verdict(trident(nodes=nodes), facts)
 
