@@ -23,6 +23,7 @@ __all__ = [
     "ENABLE_TIMEOUTS",
     "MAX_PENDING",
     "MODE",
+    "STORM_DEFAULTS",
     "TICKS",
     "TIMEOUT",
     "effective",
@@ -37,6 +38,9 @@ ENABLE_TIMEOUTS = "topology.enable.message.timeouts"
 MAX_PENDING = "topology.max.spout.pending"
 TICKS = "topology.tick.tuple.freq.secs"
 MODE = "topology.reliability.mode"  # Heron's
+
+_DEFAULTS = "the defaults of"
+STORM_DEFAULTS = f"{_DEFAULTS} Storm"  # the place of a value that no file sets
 
 _TRIDENT = "topology.trident."
 
@@ -158,7 +162,7 @@ def _default(framework: Framework, key: str) -> Setting:
             return Setting(key=key, value=row.values[key], place=Place(row.place))
     rule = tables.rules.get(key, Rule("any"))
     name = next((name for name in ("Heron", "JStorm") if name.lower() in framework.parts), "Storm")
-    return Setting(key=key, value=rule.default, place=Place(f"the defaults of {name}"), why=rule.null)
+    return Setting(key=key, value=rule.default, place=Place(f"{_DEFAULTS} {name}"), why=rule.null)
 
 
 def _mode_of_compatibility(topology: Topology) -> Setting:
