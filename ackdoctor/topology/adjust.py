@@ -161,7 +161,9 @@ def _checkpointed(use: _Use) -> str:
     """Say that Heron takes checkpoints instead of acks, whether or not the components have state; "" if it does not."""
     place = use.wiring.tracking.checkpoints
     name = use.wiring.judged.topology.name
-    return f"topology `{name}` is EFFECTIVELY_ONCE, which tracks no tuple ({place})" if place is not None else ""
+    return (
+        f"topology `{name}` is EFFECTIVELY_ONCE, which tracks no tuple ({place})" if place is not None else ""
+    )
 
 
 def _is_replayed(use: _Use) -> bool:

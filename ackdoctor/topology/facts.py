@@ -22,17 +22,20 @@ from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Flow
-from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.expressions import last_name, operands, subexpressions
 from ackdoctor.flow.values import Container, TokenKind, TokenRef
 from ackdoctor.flow.witness import CAUGHT
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
+    Bind,
     Build,
     Call,
     Expr,
     Function,
     Global,
+    Instr,
+    Item,
     Literal,
     Mix,
     Name,
@@ -47,6 +50,7 @@ from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
 from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
 from ackdoctor.topology.early_acks import stages_at_return, stored_data
+from ackdoctor.topology.libraries import LINGER, milliseconds_of
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 from ackdoctor.topology.unawaited import unawaited
@@ -80,6 +84,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.holds = _holds(context)
         facts.sleep = _longest_sleep(context)
         facts.batch_size = batch_size(context) if facts.holds else None
+        facts.linger = _linger(context) if facts.holds else None
         facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
             facts.holds and _completes_at_ticks(context)
         )
@@ -276,6 +281,38 @@ def _longest_sleep(context: RuleContext) -> tuple[float, Place] | None:
         for sleep in sleeps(context, (*_INPUTS, EntryKind.TICK))
     )
     return max(found, default=None)
+
+
+def _linger(context: RuleContext) -> tuple[float, Place] | None:
+    """Return how long a Kafka producer of the bolt collects records before it sends them, in seconds, and where."""
+    for function in context.functions:
+        for step in function.cfg.steps:
+            for value in _lingers(step.op):
+                constant = _constant(context, function, value)
+                milliseconds = milliseconds_of(constant.value) if isinstance(constant, Literal) else None
+                if milliseconds:
+                    return milliseconds / 1000, Place(function.path, step.span.line)
+    return None
+
+
+def _lingers(op: Instr) -> Iterator[Expr]:
+    """Yield what a step gives a producer as `linger.ms`: a keyword, a property, or an entry of a dict."""
+    for part in (part for value in operands(op) for part in subexpressions(value)):
+        if isinstance(part, Build) and part.kind == "dict":
+            pairs = zip(part.items[::2], part.items[1::2], strict=False)
+            yield from (value for key, value in pairs if _names_linger(key))
+    match op:
+        case Call(args=args):
+            yield from (arg.value for arg in args if arg.name == "linger_ms")
+            yield from (args[1].value for _ in args[1:2] if _names_linger(args[0].value))
+        case Bind(target=Item(key=key), value=value) if _names_linger(key):
+            yield value
+        case _:
+            pass
+
+
+def _names_linger(key: Expr) -> bool:
+    return key == Literal(LINGER) or last_name(key) == "LINGER_MS_CONFIG"
 
 
 def _is_stateful(context: RuleContext) -> bool:

@@ -314,7 +314,9 @@ def _add_bolt(graph: Graph, node: Node, reach: _Reach, found: Evidence, best_eff
         why = "it completes tuples at ticks only, and no setting turns ticks on"
         found.add(_NEVER_ACKS, node.place, why, node.id)
     elif reach is not _Reach.UNTRACKED and lacks is None:
-        why = f"{node.id} completes tuples at ticks only, and it is not known whether a setting turns ticks on"
+        why = (
+            f"{node.id} completes tuples at ticks only, and it is not known whether a setting turns ticks on"
+        )
         found.gaps.append(Gap(why, node.place))
     if facts.acks_early is not None:
         why = "the bolt acks a tuple before its effect: what waits in memory dies with the worker"

@@ -115,7 +115,13 @@ def _add_function(graph: Graph, node: Node, found: Evidence, *, is_sink: bool) -
         found.add(NO_STATE, node.place if library else node.code or node.place, AGAIN, node.id)
     if facts is None:
         if not is_sink and not library:
-            found.add(NO_STATE, node.place, f"{_UNREAD}{f': {node.unread}' if node.unread else ''}", node.id, sure=False)
+            found.add(
+                NO_STATE,
+                node.place,
+                f"{_UNREAD}{f': {node.unread}' if node.unread else ''}",
+                node.id,
+                sure=False,
+            )
         return
     if facts.acks_early is not None:
         why = "the effect comes after the batch is complete: what waits in memory dies with the worker"

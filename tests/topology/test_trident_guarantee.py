@@ -73,6 +73,19 @@ def test_a_function_on_the_way_to_a_state_writes(sure: str) -> None:
     assert [str(reason.place) for reason in found.reasons] == ["Charge.java:9"]
 
 
+@pytest.mark.parametrize(
+    ("cls", "lower"),
+    [("demo.Absent", Word.AT_LEAST_ONCE), ("org.apache.storm.trident.testing.Split", Word.EXACTLY_ONCE)],
+)
+def test_a_function_that_is_not_read_may_have_an_effect(cls: str, lower: Word) -> None:
+    counts = replace(node("counts", "state"), functions=(node("(each)", "bolt", cls=cls),))
+    found = verdict(
+        trident(nodes=(node("words", "spout"), counts)), {"words": source(OPAQUE), "counts": state(OPAQUE)}
+    )
+
+    assert (found.lower, found.upper) == (lower, Word.EXACTLY_ONCE)
+
+
 def test_ackers_zero_replays_no_batch() -> None:
     found = judge(source(OPAQUE), state(OPAQUE), settings=(setting("topology.acker.executors", 0),))
 

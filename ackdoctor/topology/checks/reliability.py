@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from ackdoctor.model.topology import Defect, Gap, Node, Place
 from ackdoctor.rulebook import ACKERS_ZERO, DEAD_SETTING, TIMEOUTS_DISABLED, UNBOUNDED_PENDING
 from ackdoctor.topology.checks.wiring import Wiring
-from ackdoctor.topology.readers.conf_files import is_of_cluster
 from ackdoctor.topology.readers.undecided import is_undecided
-from ackdoctor.topology.settings import ACKERS, MAX_PENDING, MODE, TIMEOUT
+from ackdoctor.topology.settings import ACKERS, MAX_PENDING, MODE, TIMEOUT, is_of_cluster
 from ackdoctor.topology.tracking import number, timeouts_off
 
 # ---- ACK501 ackers-zero ----

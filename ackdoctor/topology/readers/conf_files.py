@@ -17,22 +17,25 @@ from ackdoctor.topology.readers.commands import Command, commands
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.settings import (
     ACKERS,
+    CLUSTER_FILE,
     ENABLE_TIMEOUTS,
     MAX_PENDING,
+    REQUEST_TIMEOUT,
     STORM_DEFAULTS,
     TIMEOUT,
     effective,
 )
 from ackdoctor.topology.texts import Texts, suffix_of
 
-_CLUSTER_FILE = "storm.yaml"
 _DECIDING = frozenset((ACKERS, ENABLE_TIMEOUTS))
 _QUOTED = re.compile(r'"([\w\-]+\.[\w.\-]+)"')  # a key with a dot: others may be anything
 _TURNED_OFF = {  # the value that turns tracking off, the kind of the defect, and what then happens
     ACKERS: (0, "ackers-zero", f"no tuple is tracked: it sets `{ACKERS}` to 0"),
     ENABLE_TIMEOUTS: (False, "timeouts-off", "a lost tuple never times out: it turns timeouts off"),
 }
-_TUNED = frozenset((TIMEOUT, MAX_PENDING))  # each value of the cluster's file matters, as it is not Storm's default
+_TUNED = frozenset(
+    (TIMEOUT, MAX_PENDING)
+)  # each value of the cluster's file matters, as it is not Storm's default
 
 
 def with_conf_files(topology: Topology, texts: Texts) -> Topology:
@@ -118,25 +121,22 @@ def with_cluster_file(topology: Topology, texts: Texts) -> Topology:
 
     So the value is open.  What the file would turn off is reported as information as well.
     """
-    file = next(iter(texts.from_class_path(topology.place.path, _CLUSTER_FILE)), None)
+    file = next(iter(texts.from_class_path(topology.place.path, CLUSTER_FILE)), None)
     document = read_yaml(file, texts[file]) if file is not None else None
     if not isinstance(document, Document) or not parsed(topology.framework).is_storm:
         return topology
-    found = [each for each in _settings(document) if effective(topology, each.key).place.path == STORM_DEFAULTS]
     settings: list[Setting] = []
     defects: list[Defect] = []
-    for each in found:
-        off, kind, why = _TURNED_OFF.get(each.key, (None, "", ""))
-        turned_off = kind and (each.value, type(each.value)) == (off, type(off))
-        if turned_off:
-            why = f"if this is the cluster's file, {why}"
-            defects.append(Defect(kind=kind, sure="information", place=each.place, why=why))
-        if turned_off or each.key in _TUNED:
-            gap = Gap(f"{each.key} is {each.value} if {file} is the cluster's file", each.place)
-            settings.append(replace(each, value=gap))
+    for each in _settings(document):
+        if each.key == REQUEST_TIMEOUT:  # which no topology can set
+            settings.append(each)
+        elif effective(topology, each.key).place.path == STORM_DEFAULTS:
+            off, kind, why = _TURNED_OFF.get(each.key, (None, "", ""))
+            turned_off = kind and (each.value, type(each.value)) == (off, type(off))
+            if turned_off:
+                why = f"if this is the cluster's file, {why}"
+                defects.append(Defect(kind=kind, sure="information", place=each.place, why=why))
+            if turned_off or each.key in _TUNED:
+                gap = Gap(f"{each.key} is {each.value} if {file} is the cluster's file", each.place)
+                settings.append(replace(each, value=gap))
     return replace(topology, settings=(*settings, *topology.settings), defects=(*topology.defects, *defects))
-
-
-def is_of_cluster(setting: Setting) -> bool:
-    """Whether a setting is from a `storm.yaml`, which is for all topologies of a cluster."""
-    return basename(setting.place.path) == _CLUSTER_FILE
