@@ -249,6 +249,7 @@ def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...
         name=cls.name,
         cls=cls,
         lineage=lineage,
+        ahead=lineage,
         dialect=_storm(),
         role=_FUNCTION,
         auto_ack=True,

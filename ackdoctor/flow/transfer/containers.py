@@ -7,7 +7,7 @@ from types import MappingProxyType
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
-from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
+from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_entry, remove_tuple
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.pure_calls import is_field, is_read_only
@@ -251,6 +251,8 @@ def _field_method(
         read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
         by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
         takes = not inner and not by_tuple and _takes_out(context, path.function, call, field)
+        if name in CONTAINER_REMOVALS and call.dropped and call.args and not (inner or by_tuple or carried):
+            remove_entry(context, path, state, field)
         state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
         raises = (takes or name != "remove") and may_raise(context, path.function, call)
         return CallEffect(state, None if by_tuple else read, may_raise=raises)
