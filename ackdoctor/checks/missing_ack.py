@@ -24,6 +24,7 @@ from ackdoctor.model.cfg import (
     Call,
     Catch,
     Compare,
+    Drop,
     EdgeKind,
     Function,
     Instr,
@@ -221,7 +222,7 @@ def _is_stopped(end: Path) -> bool:
 def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
     """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
     match dropped.step.op:
-        case Bind() | Unpack() | Call(func=Attr(name="clear")):
+        case Bind() | Unpack() | Drop() | Call(func=Attr(name="clear")) | Call(dropped=True, func=Attr()):
             return dropped.function, dropped.step.span
         case _:
             return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)

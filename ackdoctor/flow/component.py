@@ -74,7 +74,7 @@ class _ComponentSolver:
 
     def _entry_method(self, entry: Entry) -> Function | None:
         """The method that the framework calls: among overloads, the one with the entry's parameter types."""
-        for function in methods_named(self.component.lineage, entry.method) if entry.takes else ():
+        for function in methods_named(self.component.ahead, entry.method) if entry.takes else ():
             params = [param for param in function.params if param.kind == "positional"][1:]
             if tuple((param.type or "").rpartition(".")[2] for param in params) == entry.takes:
                 return function

@@ -278,6 +278,7 @@ def _context(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...]) -
         name=cls.name,
         cls=cls,
         lineage=lineage,
+        ahead=lineage,
         dialect=_storm(),
         role=_FUNCTION,
         auto_ack=True,

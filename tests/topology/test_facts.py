@@ -203,6 +203,11 @@ def _spout(fail: str) -> str:
         ("self.client.basic_nack(tup_id)", OnFail.SOURCE, 20),
         ("self.pending.pop(tup_id).change_visibility(VisibilityTimeout=0)", OnFail.SOURCE, 20),
         ("self.client.basic_reject(tup_id, requeue=False)", OnFail.UNKNOWN, 20),
+        ("self.client.basic_reject(tup_id, requeue=self.requeue)", OnFail.UNKNOWN, 20),
+        ("self.client.basic_nack(tup_id, False, self.requeue)", OnFail.UNKNOWN, 20),
+        ("self.client.basic_nack(tup_id, False)", OnFail.SOURCE, 20),
+        ("self.pending[tup_id].reject()", OnFail.UNKNOWN, 20),
+        ("self.pending[tup_id].reject(requeue=True)", OnFail.SOURCE, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
         ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
         ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),  # next_tuple reads no log
@@ -272,6 +277,38 @@ self.send(tup_id)""")
     assert facts.on_fail is OnFail.BOUNDED
     assert facts.on_fail_place is not None
     assert facts.on_fail_place.line == 22
+
+
+_QUEUE_SPOUT = """
+public class Made extends BaseRichSpout {
+  SpoutOutputCollector out;
+  com.rabbitmq.client.Channel channel;
+  Inbox inbox;
+  boolean autoAck, requeue;
+  public void open(Map conf, TopologyContext context, SpoutOutputCollector out) {
+    this.out = out;
+    requeue = (Boolean) conf.get("requeue");
+    channel.basicConsume("orders", AUTO, inbox);
+  }
+  public void nextTuple() { Order o = inbox.next(); out.emit(new Values(o.body), o.tag); }
+  public void ack(Object id) { settle(id, tag -> channel.basicAck(tag, false)); }
+  public void fail(Object id) { settle(id, tag -> channel.basicReject(tag, BACK)); }
+  void settle(Object id, Action action) { action.run((long) id); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("auto", "back", "fails", "acks"),
+    [
+        ("false", "true", OnFail.SOURCE, SourceAck.ON_ACK),
+        ("false", "requeue", OnFail.UNKNOWN, SourceAck.ON_ACK),
+        ("autoAck", "true", OnFail.SOURCE, SourceAck.UNKNOWN),
+    ],
+)
+def test_settings_decide_whether_a_queue_gives_a_failed_message_back(auto, back, fails, acks):
+    facts = java_facts(_QUEUE_SPOUT.replace("AUTO", auto).replace("BACK", back))
+    assert (facts.on_fail, facts.source_ack) == (fails, acks)
 
 
 def test_an_id_that_may_be_none():

@@ -1,4 +1,4 @@
-"""TODO: docstring of ackdoctor.flow.transfer.buffer_loops."""
+"""Loops over buffers: which iterations a path may take, and what it then knows of the tuples in the buffer."""
 
 from collections.abc import Iterator, Mapping
 

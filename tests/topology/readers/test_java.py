@@ -437,6 +437,18 @@ def test_heron_has_its_own_kind_and_mode() -> None:
     assert (found.kind, settings(found)) == ("heron-java", {":topology.reliability.mode": "ATLEAST_ONCE"})
 
 
+def test_a_constant_of_a_class_that_is_not_read_decides_nothing() -> None:
+    text = (
+        "package demo; import org.apache.storm.*; import org.apache.storm.topology.TopologyBuilder; import shop.Limits;\n"
+        f"class Main {{ public static void main(String[] args) {{ {GRAPH} Config conf = new Config();"
+        " conf.setNumAckers(Limits.ACKERS); conf.put(Config.TOPOLOGY_WORKERS, Limits.workers);"
+        " StormSubmitter.submitTopology(args[0], conf, b.createTopology()); } }"
+    )
+    (found,) = from_program(link({"demo/Main.java": text}), {"demo/Main.java"})
+    values = [each.value.why for each in found.settings if isinstance(each.value, Gap)]
+    assert values == ["Limits.ACKERS is not in these files", "Limits.workers is not in these files"]
+
+
 def test_jstorm_is_known_by_its_imports() -> None:
     text = (
         "package demo; import backtype.storm.*; import backtype.storm.topology.TopologyBuilder; import com.alibaba.jstorm.utils.JStormUtils;\n"
