@@ -517,7 +517,7 @@ def _swallowing_return(context: RuleContext, method: Function) -> _Hidden | None
     returns = [step for step in steps if isinstance(step.op, Return)]
     always = {step.op.value for step in returns if isinstance(step.op, Return)} == {Literal(value=True)}
     hides = always and all(hides_failure(context, method, each) for each in range(len(steps)))
-    return (method, returns[0]) if hides else None
+    return _Hidden(method, returns[0], sure=True) if hides else None
 
 
 def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
