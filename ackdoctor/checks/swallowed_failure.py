@@ -23,7 +23,7 @@ from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.origins import is_remote_library
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.libraries import LIBRARIES
-from ackdoctor.libraries.vocabulary import EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
+from ackdoctor.libraries.vocabulary import COUNTS, EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -38,6 +38,7 @@ from ackdoctor.model.cfg import (
     Instr,
     Jump,
     Literal,
+    Mix,
     Name,
     Next,
     Return,
@@ -59,8 +60,8 @@ _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 _UNDOES = frozenset({"rollback"})  # calls that leave the work undone
 # of the JDK and of Python: clients of remote stores raise them as well
 _CLIENT_ERRORS = frozenset(
-    "IOException SQLException ExecutionException TimeoutException OSError IOError EnvironmentError ConnectionError "
-    "TimeoutError".split()
+    "IOException SQLException RuntimeException ExecutionException TimeoutException OSError IOError EnvironmentError "
+    "ConnectionError TimeoutError".split()
 )
 _TELLS_AN_ERROR = re.compile(  # calls whose failure costs a report, and none of the tuple's work
     r"(?i)(report|log|trace|track)\w*(error|failure|exception)s?"
@@ -228,7 +229,7 @@ def _hidden_work(context: RuleContext, flow: Flow, caught: Path, field: str = ""
     if not isinstance(op, Catch) or is_broad(op):
         return work
     returned = [step.op.value for step in steps if isinstance(step.op, Return)]
-    if function is not flow.function and returned.count(None) < len(returned):
+    if function is not flow.function and _is_asked(caught) and returned.count(None) < len(returned):
         return []  # the caller of a helper decides by its result
     return [each for each in work if _is_of_library(context, function, steps[each].op)]
 
@@ -277,26 +278,44 @@ def _is_client_error(context: RuleContext, function: Function, name: str) -> boo
 
 def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:
     """Whether a step that handles the exception does nothing about the failure."""
-    function, caller = caught.function, caught.entry.before
+    function = caught.function
     match function.cfg.steps[index].op:
         case Throw() | Unpack():
             return False
         case Return(value=value):  # the caller of a helper decides by its result, if it asks
-            asks = caller is not None and not (isinstance(caller.step.op, Call) and caller.step.op.dropped)
-            return value is None or not asks
+            return value is None or not _is_asked(caught)
         case Call() as call:
             return is_no_remedy(context, function, index, call)
-        case Bind(target=target):
-            return isinstance(target, Name) and target.id.startswith("%")
+        case Bind() as op:
+            return _keeps_nothing(op)
         case _:
             return True
 
 
+def _is_asked(caught: Path) -> bool:
+    """Whether the caller of a helper uses its result."""
+    caller = caught.entry.before
+    return caller is not None and not (isinstance(caller.step.op, Call) and caller.step.op.dropped)
+
+
+def _keeps_nothing(op: Bind) -> bool:
+    """Whether an assignment keeps nothing of the failed work: a temporary, a counter, or a connection that is given up."""
+    match op:
+        case Bind(target=Name(id=name)):
+            return name.startswith("%")
+        case Bind(target=Attr() as field, value=value):
+            return value == Literal(None) or value == Mix("+", (field, Literal(1)))
+        case _:
+            return False
+
+
 def is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
-    """Whether a call in an exception handler does nothing about the failure: it logs, asks, tidies up or undoes."""
+    """Whether a call in an exception handler does nothing about the failure: it logs, counts, asks, tidies up or undoes."""
     tidies = not call.args and index in cleanup_calls(function)  # or only asks for what is logged
-    known = context.verb_kind(function, call) in _NO_REMEDY
-    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES
+    known = context.verb_kind(function, call) in _NO_REMEDY or (
+        not call.dropped and context.is_computation(function, call.func)
+    )
+    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS
 
 
 def _does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:
@@ -542,6 +561,8 @@ def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step 
         return None  # the bolt may ask for the result
     for index, step in enumerate(steps):
         if not isinstance(step.op, Catch):
+            if step.way is Way.RAISE and _leaves(step) and _discards(context, method, index, derived):
+                return step
             continue
         broad = is_broad(step.op)
         if not broad and not is_of_client(context, method, step.op):
@@ -559,6 +580,16 @@ def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step 
     return None
 
 
+def _discards(context: RuleContext, method: Function, index: int, derived: frozenset[str]) -> bool:
+    """Whether a step of a `finally` discards the exception of work on the arguments."""
+    return any(
+        kind is EdgeKind.RAISE and index in reachable(method, [target])
+        for step in method.cfg.steps
+        if step.way is not Way.RAISE and _works_on(context, method, step, derived)
+        for kind, target in step.edges
+    )
+
+
 def hides_failure(context: RuleContext, method: Function, index: int) -> bool:
     """Whether a step of the exception handler leaves no trace of the failure that the bolt could ask for."""
     match method.cfg.steps[index].op:
@@ -566,8 +597,8 @@ def hides_failure(context: RuleContext, method: Function, index: int) -> bool:
             return False
         case Call() as call:
             return is_no_remedy(context, method, index, call)
-        case Bind(target=target):
-            return isinstance(target, Name) and target.id.startswith("%")
+        case Bind() as op:
+            return _keeps_nothing(op)
         case _:
             return True
 

@@ -198,6 +198,7 @@ class Program(SymbolTable):
                 name=_display_name(lineage.order, role),
                 cls=cls,
                 lineage=lineage.order,
+                ahead=before,
                 dialect=framework.dialect,
                 role=role,
                 auto_ack=switch_value(self, before, discipline.auto_ack),

@@ -53,6 +53,9 @@ _WIRES = {  # language -> what only a file that builds a topology contains
 }
 
 
+_STARTS = b"void main("  # of a Java program
+
+
 def digest_of(data: bytes) -> str:
     """Return a digest that no other bytes have."""
     return blake2b(data, digest_size=20).hexdigest()
@@ -122,7 +125,7 @@ class Facts(NamedTuple):
     """What the byte filter found in a file.
 
     `has_mark`: it may hold a suppression comment.  `has_handler`: a method in it looks like a handler of tuples.
-    `wires`: it may build a topology.  `not_text`: no source text looks like that.
+    `wires`: it may build a topology.  `starts`: it has a program.  `not_text`: no source text looks like that.
     """
 
     names_framework: bool
@@ -130,6 +133,7 @@ class Facts(NamedTuple):
     has_handler: bool = False
     wires: bool = False
     not_text: bool = False
+    starts: bool = False
 
 
 class Files:
@@ -249,6 +253,7 @@ class Files:
             has_mark=MARK in (data.replace(b"\0", b"") if has_zeros else data),  # UTF-16
             has_handler=word in data and handler.search(data) is not None,
             wires=_WIRES[self.language.name].search(data) is not None,
+            starts=self.language.name == "java" and _STARTS in data,
             # A Python file may declare its encoding, a Java file does not.
             not_text=has_zeros
             or (self.language.name == "python" and not _is_utf8(data) and cookie_of(data) is None),

@@ -315,6 +315,7 @@ class Project:
         # Of each file, the files in which its classes have bases, re-exports included:
         self._bases: dict[str, set[str]] = {}
         self._reached: dict[str, frozenset[str]] = {}
+        self._used: dict[str, frozenset[str]] = {}  # of each such program, the files that wire for it
 
     def clusters(self) -> tuple[Cluster, ...]:
         """Return the clusters of the run, in the order of their first files."""
@@ -322,6 +323,7 @@ class Project:
         users = {path for path in self._listed if path in facts and self._is_user(path)}
         components = self._component_files(users)
         wiring = {path for path in self._listed if path in facts and self._wires(path)}
+        wiring |= self._programs(wiring)
         candidates = (components | users | wiring) & set(self._listed)
         own = {path for path in candidates if not self._is_framework(path)}
         others = {
@@ -333,6 +335,16 @@ class Project:
         groups = [*self._groups(own, components), *({path} for path in others - components - users - wiring)]
         found = [self._cluster(group, components) for group in groups]
         return tuple(sorted(found, key=lambda cluster: cluster.own[0].display_path))
+
+    def _programs(self, wiring: set[str]) -> set[str]:
+        """Return the Java programs that only use the project's own code to build a topology."""
+        facts = self._files.facts
+        for path in self._listed if wiring else ():
+            if path in facts and facts[path].starts and path not in wiring:
+                used = frozenset(self._imported(path) & wiring)
+                if used:
+                    self._used[path] = used
+        return set(self._used)
 
     def _groups(self, own: set[str], components: set[str]) -> list[set[str]]:
         """Group the own files so that a component file is with the files of its bases."""
@@ -483,8 +495,8 @@ class Project:
             bases |= new
             waiting += new
         helpers = self._helpers((group & components) | bases)
-        wiring = {path for path in group if self._wires(path)}
-        helpers |= self._wired(wiring)
+        wiring = {path for path in group if self._wires(path) or path in self._used}
+        helpers |= self._wired(wiring.union(*(self._used.get(path, ()) for path in wiring)))
         return Cluster(
             language=self._files.language.name,
             own=self._sources(group),
@@ -501,12 +513,12 @@ class Project:
 
         A component's file may hold the constants of its ids; what it imports itself does not wire anything.
         """
-        found: set[str] = set()
+        found = set(paths)
         ring = paths
         while ring:
-            reached = {path for origin in sorted(ring) for path in self._imported(origin)} - found - paths
+            reached = {path for origin in sorted(ring) for path in self._imported(origin)} - found
             near = [path for path in sorted(reached) if self._wires_or_names(path)]
-            new = near[: _HELPERS - len(found)]
+            new = near[: _HELPERS - len(found - paths)]
             found.update(new)
             ring = {path for path in new if self._leads_on(path)} if ring is paths else set()
         return found

@@ -192,3 +192,13 @@ def test_a_cycle_of_bases_and_a_module_that_imports_itself_end(tmp_path, padding
         },
     )
     assert clusters_of(tmp_path) == ["a", "b", "c"]
+
+
+def test_a_program_that_uses_the_projects_own_code_to_wire_is_analysed_with_it(tmp_path):
+    wires = "package demo;\nimport org.apache.storm.topology.TopologyBuilder;\nclass Runner { TopologyBuilder b; }\n"
+    program = "package demo;\nclass Main { public static void main(String[] args) { new Runner().run(); } }\n"
+    other = "package demo;\nclass Other { public static void main(String[] args) { new Absent().run(); } }\n"
+    files = {"demo/Runner.java": wires, "demo/Main.java": program, "demo/Other.java": other}
+    write(tmp_path, files)
+    found = clusters_of(tmp_path, language="java", by="display_path")
+    assert found == ["demo/Main.java <- demo/Runner.java", "demo/Runner.java"]

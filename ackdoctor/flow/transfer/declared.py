@@ -197,6 +197,18 @@ def _other_class(context: Context, function: Function) -> ClassInfo | None:
     return None if cls is None or cls in context.component.lineage else cls
 
 
+def called_function(context: Context, function: Function, func: Expr) -> Function | None:
+    """Return the function of the project that a call in a function runs: a method of its own object, or a global."""
+    if isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id == function.receiver:
+        cls = _other_class(context, function)
+        if cls is None:
+            return context.component.method(func.name)
+        order = context.program.lineage(cls).order
+        return next((each.methods[func.name] for each in order if func.name in each.methods), None)
+    symbols = context.program.resolve(context.unit(function), func)
+    return next((symbol for symbol in symbols if isinstance(symbol, Function)), None)
+
+
 def class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:
     """Return the class of the project that a name denotes."""
     symbols = context.program.resolve(unit, expr)
