@@ -216,16 +216,15 @@ def is_logged(line: str) -> bool:
 def is_chatter(line: str, at: int) -> bool:
     """Return whether the text at `at` is data, not a symptom.
 
-    That is so in a message of the application unless an exception's name is before it, and below WARN also behind other words.
+    That is so in a message of the application unless it begins with an exception, and below WARN also behind other words.
     """
     head = line[:at]
     level = _LEVEL_WORD.search(head)
     if level is None or not is_logged(line):
         return False
-    is_thrown = _THROWS.search(head, level.end()) is not None
     is_first = _ONLY_THROWN.fullmatch(head, level.end()) is not None
     if _OF_CHILD in head or (_LOGGER.search(head) and not _FRAMEWORK_LOGGER.search(head)):
-        return not is_thrown or (level["quiet"] is not None and not is_first)
+        return not (is_first and _THROWS.search(head, level.end()))
     return level["quiet"] is not None and not is_first and _FRAMEWORK_LOGGER.search(head) is None
 
 

@@ -110,11 +110,16 @@ def relevant_frames(stack: Sequence[str], around: Sequence[str] = ()) -> tuple[F
 
 @dataclass(slots=True)
 class Part:
-    """One line of an exception or a log, with the frames that follow it."""
+    """One line of an exception or a log, with the frames that follow it.
+
+    `python`: Python raised it.  `entry` is the first line of the log entry if the exception is in a later line of its message.
+    """
 
     line: int
     text: str
     frames: list[str] = field(default_factory=list)
+    python: bool = False
+    entry: str = ""
 
 
 @dataclass(slots=True, eq=False)
@@ -159,12 +164,15 @@ class Exceptions:
         self._traced: Thrown | None = None  # the exception whose traceback has ended
         self._files: list[str] = []  # frames of the current traceback
         self._python = False  # within a traceback
+        self._entry = ""  # first line of the current log entry
         self._later = False  # the traceback is a consequence of the previous one
         self._chained = False  # a line has announced a chained traceback
 
     def read(self, number: int, line: str) -> None:
         """Read a line."""
         logged = is_logged(line)
+        if logged:
+            self._entry = line
         if logged or "pid:" in line:
             # a new log entry, or a process whose end is reported
             self.component = component_of(line) or (self.log_component if logged else self.component)
@@ -185,8 +193,11 @@ class Exceptions:
             if len(self._part.frames) < _MOST_FRAMES:
                 self._part.frames.append(line)
         elif found := self._thrown(line):
-            new = found.start("what") or self._stacked
-            self._set_cause(number, line, found["what"], None if new else self.now)
+            within = found.start("what") > 0
+            of = None if within or self._stacked else self.now
+            self._set_cause(
+                number, line, found["what"], of, entry=self._entry if within and not logged else ""
+            )
         elif logged or self._stacked or number - self._begun > _NEAR:
             self._chained = self._chained or _CHAINED.match(line) is not None
             self._python, self.now = False, None
@@ -222,10 +233,11 @@ class Exceptions:
         self._traced = self.now
 
     def _set_cause(
-        self, number: int, line: str, what: str, of: Thrown | None, *, python: bool = False
+        self, number: int, line: str, what: str, of: Thrown | None, *, python: bool = False, entry: str = ""
     ) -> None:
         """Record a deeper cause of the exception `of`, or a new exception."""
-        text, part = what.strip()[:_LONGEST], Part(number, line, [*self._files] if python else [])
+        text = what.strip()[:_LONGEST]
+        part = Part(number, line, [*self._files] if python else [], python, entry)
         thrown = of or Thrown(text, number, self.component)
         thrown.text, thrown.line, thrown.frames, thrown.python = text, number, part.frames, python
         raised = self._raised

@@ -43,6 +43,7 @@ class Symptom:
     generic: bool = False
     stops: bool = False
     yields: bool = False
+    python: bool = False
     known: bool = False
     executor: bool = False
     own: bool = False
@@ -61,11 +62,17 @@ class Symptom:
 
     def match(self, part: Part) -> re.Match[str] | None:
         """Match its patterns against a line and the stack below it."""
+        if part.python and not self.python:
+            return None
         found = next(filter(None, (each.search(part.text) for each in self.words)), None)
         if found is None:
             return None
+        if part.entry or not part.frames:
+            said = f"{part.entry} {part.text}" if part.entry else part.text
+            if is_chatter(said, len(said) - len(part.text) + found.start()):
+                return None
         if not part.frames:
-            return None if self.vague or is_chatter(part.text, found.start()) else found
+            return None if self.vague else found
         stack = "\n".join(part.frames)
         differs = (
             (self.top is not None and not self.top.search(part.frames[0]))

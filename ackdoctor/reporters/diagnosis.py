@@ -31,7 +31,7 @@ def screen(
         stream.writelines(f"{line}\n" for line in _innermost(first, "", palette, places))
     if not found.signs:
         result = (
-            "no known symptom: an exception that is not about acking"
+            "no known symptom: this exception shows no fault in acking"
             if found.innermost
             else "no known symptom"
         )

@@ -267,7 +267,7 @@ def test_a_log_with_a_histogram_in_it_is_a_log(shell):
 
 
 def test_each_symptom_lists_its_causes(shell):
-    texts = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat a.B.c(B.java:1)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
+    texts = ["java.lang.RuntimeException: subprocess heartbeat timeout", "\tat org.apache.storm.task.ShellBolt.die(ShellBolt.java:3)", "x", "java.lang.RuntimeException: Anchored onto 7 after ack/fail"]  # fmt: skip
     Path("worker.log").write_text("\n".join(texts))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert [line for line in lines if "innermost" in line] == [
@@ -281,7 +281,7 @@ def test_each_symptom_lists_its_causes(shell):
                 "file": "worker.log",
                 "line": 1,
                 "text": texts[0],
-                "frames": [{"text": "at a.B.c(B.java:1)", "own": True}],
+                "frames": [{"text": texts[1].strip(), "own": False}],
             }
         ],
         [{"file": "worker.log", "line": 4, "text": texts[3], "frames": []}],

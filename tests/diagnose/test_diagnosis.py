@@ -57,7 +57,7 @@ LATER = "\nDuring handling of the above exception, another exception occurred:\n
         (LOOP + TRACEBACK, "KeyError: 1"),
         (LOOP + TRACEBACK + LATER, "KeyError: 1"),
         ("x [ERROR] java.lang.IllegalStateException: a\njava.lang.IllegalStateException: a\n\tat a.B.c(B.java:1)\nCaused by: java.io.IOException: Broken pipe\n", "java.io.IOException: Broken pipe"),
-        ("java.lang.RuntimeException: Anchored onto 7 after ack/fail\n\tat a.B.c(B.java:1)\n\tSuppressed: java.io.IOException: b\n\t\tat a.B.c(B.java:1)\nCaused by: java.lang.RuntimeException: c\n", "java.lang.RuntimeException: c"),
+        ("java.lang.RuntimeException: Anchored onto 7 after ack/fail\n\tat org.apache.storm.task.ShellBolt.handleEmit(ShellBolt.java:242)\n\tSuppressed: java.io.IOException: b\n\t\tat a.B.c(B.java:1)\nCaused by: java.lang.RuntimeException: c\n", "java.lang.RuntimeException: c"),
         ("java.lang.RuntimeException: pid:1\nCaused by: java.lang.RuntimeException: pid:1, errorString: " + TRACEBACK, "KeyError: 1"),
     ],
 )  # fmt: skip
@@ -249,6 +249,7 @@ OWN = "\tat com.acme.ParseBolt.execute(ParseBolt.java:40)\n\tat org.apache.storm
         "java.lang.Exception: Shell Process Exception: the store is slow today",
         "java.lang.IllegalArgumentException: the stream has already been closed",
         f"java.util.ConcurrentModificationException\n{OWN}",
+        f"java.lang.IllegalStateException: host b: Acked a non-existent or already acked/failed id: 7\n{OWN}",
     ],
 )  # fmt: skip
 def test_errors_unrelated_to_acking_are_ignored(text):

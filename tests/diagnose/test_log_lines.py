@@ -159,20 +159,28 @@ SYMPTOMS = ["Acked a non-existent or already acked/failed id: 1", "java.lang.Out
     [
         OF_APP.format("INFO", "{0}"),
         OF_APP.format("DEBUG", '"{0}"'),
+        OF_APP.format("ERROR", "java.lang.RuntimeException: {0}"),  # another process's
+        OF_APP.format("WARN", "see below") + "\n  > java.lang.RuntimeException: {0}",
+        OF_APP.format("WARN", "see below")
+        + "\n    java.lang.RuntimeException: {0}\n\tat org.apache.storm.task.ShellBolt.die(ShellBolt.java:3)",
+        OF_APP.format("WARN", "see below")
+        + '\nTraceback (most recent call last):\n  File "a.py", line 3, in f\nValueError: {0}',
         "1219 [Thread-9-store] INFO  com.acme.StoreBolt - indexed {0}",
         "2026-03-02 10:00:01 o.a.s.t.ShellBolt Thread-9 [INFO] ShellLog pid:7, name:store indexed {0}",
         "2026-03-02 10:00:01,301 INFO com.acme.StoreBolt: comment {0}",
     ],
 )
 def test_the_words_of_an_application_s_message_are_data(line, symptom):
-    assert not diagnose([line.format(symptom)]).signs
+    found = diagnose(line.format(symptom).splitlines())
+    assert {sign.symptom.name for sign in found.signs} <= {"an exception of the component's own"}
 
 
 @pytest.mark.parametrize("symptom", SYMPTOMS)
 @pytest.mark.parametrize(
     "line",
     [
-        OF_APP.format("ERROR", "java.lang.RuntimeException: {0}"),
+        OF_APP.replace("indexed: ", "").format("ERROR", "java.lang.RuntimeException: {0}"),
+        OF_APP.format("WARN", "see below") + "\njava.lang.RuntimeException: {0}",
         "2026-03-02 10:00:01 STDERR Thread-9 [INFO] {0}",
         "2026-03-02 10:00:01 o.a.s.t.ShellBolt Thread-9 [INFO] {0}",
         "[INFO] java.lang.RuntimeException: {0}",
@@ -180,7 +188,7 @@ def test_the_words_of_an_application_s_message_are_data(line, symptom):
     ],
 )
 def test_a_symptom_in_an_error_or_of_storm_itself_is_found(line, symptom):
-    assert len(diagnose([line.format(symptom)]).signs) == 1
+    assert len(diagnose(line.format(symptom).splitlines()).signs) == 1
 
 
 @pytest.mark.parametrize("level", ["INFO", "WARN", "ERROR"])
