@@ -22,10 +22,10 @@ class IteratorLoop(NamedTuple):
 
 
 class IndexLoop(NamedTuple):
-    """`for (int i = 0; i < list.size(); i++)`: the list, the word for the index, and each `list.get(i)` of the body."""
+    """`for (int i = 0; i < list.size(); i++)`: the list, the index, and each `list.get(i)` of the body."""
 
     collection: Node
-    index: str
+    word: str
     reads: Sequence[Node]
 
 
@@ -63,7 +63,11 @@ def index_loop(fn: Lowering, node: Node) -> IndexLoop | None:
     if fn.text(child(condition, "operator")) != "<" or index.type != "identifier" or bound is None:
         return None
     word, collection = fn.text(index), bound.child_by_field_name("object")
-    if fn.name(bound) != "size" or collection is None or collection.type not in ("identifier", "field_access"):
+    if (
+        fn.name(bound) != "size"
+        or collection is None
+        or collection.type not in ("identifier", "field_access")
+    ):
         return None
     if "".join(fn.text(updates[0]).split()) not in [step.format(word) for step in _STEPS]:
         return None
@@ -77,7 +81,9 @@ def index_loop(fn: Lowering, node: Node) -> IndexLoop | None:
         call = around.parent
         if call is not None and _reads(fn, call, collection):
             reads.append(call)
-    others = (each for each in _calls_on(fn, body, collection) if each not in reads and fn.name(each) != "size")
+    others = (
+        each for each in _calls_on(fn, body, collection) if each not in reads and fn.name(each) != "size"
+    )
     return None if next(others, None) is not None or not reads else IndexLoop(collection, word, reads)
 
 
@@ -88,7 +94,12 @@ def _starts_at_zero(fn: Lowering, node: Node, word: str) -> bool:
         return False
     declarators = inits[0].children_by_field_name("declarator")
     value = declarators[0].child_by_field_name("value")
-    return len(declarators) == 1 and fn.name(declarators[0]) == word and value is not None and fn.text(value) == "0"
+    return (
+        len(declarators) == 1
+        and fn.name(declarators[0]) == word
+        and value is not None
+        and fn.text(value) == "0"
+    )
 
 
 def _reads(fn: Lowering, call: Node, collection: Node) -> bool:

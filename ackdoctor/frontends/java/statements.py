@@ -304,7 +304,9 @@ def _for(fn: Lowering, node: Node, label: str | None = None) -> None:
         elif by_index is not None:
             _for_index(fn, node, by_index, again, label)
         else:
-            fn.builder.loop_while(_header(fn, node), ask, body, label=label, update=again if updates else None)
+            fn.builder.loop_while(
+                _header(fn, node), ask, body, label=label, update=again if updates else None
+            )
 
 
 def _for_iterator(fn: Lowering, header: Span, loop: IteratorLoop, label: str | None) -> None:
@@ -322,7 +324,7 @@ def _for_index(
     """A loop over the indices of a list, as one over its elements; the index counts beside it."""
     collection = fn.value(loop.collection)
     with fn.frame.block():
-        element = fn.frame.declare(f"get({loop.index})", None)
+        element = fn.frame.declare(f"get({loop.word})", None)
         fn.replaced.update((read.id, element) for read in loop.reads)
         body = partial(fn.block, child(node, "body"))
         fn.builder.loop_for(_header(fn, node), element, collection, body, label=label, update=again)
