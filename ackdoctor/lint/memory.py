@@ -131,11 +131,14 @@ def _keep_same(old: Mapping[str, Function], new: dict[str, Function]) -> None:
 
 def _is_same(one: Any, other: Any) -> bool:
     """Whether two functions, or parts of them, are equal in all but what is memoized; 1 and True are not."""
+    if one is other:
+        return True
     kind = type(one)
     if kind is not type(other):
         return False
-    if is_dataclass(kind):
-        return all(_is_same(getattr(one, name), getattr(other, name)) for name in _compared(kind))
+    names = _compared(kind)
+    if names:
+        return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
     if issubclass(kind, (list, tuple)):
         return len(one) == len(other) and all(map(_is_same, one, other))
     if issubclass(kind, dict):
@@ -145,7 +148,8 @@ def _is_same(one: Any, other: Any) -> bool:
 
 @cache
 def _compared(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.name != "memo")
+    """Return the fields of a dataclass that are compared; none for another class."""
+    return tuple(each.name for each in fields(kind) if each.name != "memo") if is_dataclass(kind) else ()
 
 
 # ---- results ----
