@@ -23,6 +23,7 @@ from ackdoctor.model.source import cookie_of, read_file
 MARK = b"ackdoctor:"  # every suppression comment contains it
 _CATCHES_ALL = re.compile(
     rb"catch\s{0,9}\(\s{0,9}(?:final\s{1,9})?(?:Exception|Throwable|RuntimeException)\b"
+    rb"|except\s{0,9}(?::|\(?\s{0,9}(?:Base)?Exception\b)"
 )
 _ACTS = re.compile(rb"[._](?:ack|fail|emit)\w{0,80}[ \t]*\(")  # \w* would be quadratic in `_ack_ack_ack`
 _HANDLERS = {  # language -> a word that every handler of tuples contains, and its head
@@ -224,7 +225,7 @@ class Files:
         return _ACTS.search(self.read(path) or b"") is not None
 
     def catches_all(self, path: str) -> bool:
-        """Whether a Java file has a handler of all exceptions."""
+        """Whether a file has a handler of all exceptions."""
         return _CATCHES_ALL.search(self.read(path) or b"") is not None
 
     def digest(self, path: str) -> str:

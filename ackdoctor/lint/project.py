@@ -529,8 +529,7 @@ class Project:
 
     def _wires_or_names(self, path: str) -> bool:
         """Whether a file is the project's own, and small enough to hold constants rather than tables."""
-        readable = self._files.add(path) and self._files.by_path[path].size <= HELPER_SIZE
-        return readable and not self._names.holds_modules(self._module(path)[0])
+        return self._is_small(path) and not self._names.holds_modules(self._module(path)[0])
 
     def _sources(self, paths: set[str]) -> tuple[Source, ...]:
         sources = (
@@ -539,16 +538,32 @@ class Project:
         return tuple(sorted(sources, key=lambda source: (source.display_path, source.path)))
 
     def _helpers(self, paths: set[str]) -> set[str]:
-        """Return the files that these import and that may ack, fail or emit for them."""
+        """Return the files that these import and that may ack, fail or emit for them, or hide a failure from them."""
         found: set[str] = set()
         known = set(paths)
-        ring = sorted(paths)
+        ring = near = sorted(paths)
         for depth in range(1, _HELPER_DEPTH + 1):
             reached = sorted({path for origin in ring for path in self._imported(origin)} - known)
             ring = [path for path in reached if self._helps(path, depth)][: _HELPERS - len(found)]
+            near = reached if depth == 1 else near
             known.update(reached)
             found.update(ring)
+        return found | self._hiding(near, paths, _HELPERS - len(found))
+
+    def _hiding(self, near: Iterable[str], paths: set[str], limit: int) -> set[str]:
+        """Return the files behind the nearest ones that may hide a failure, and the files between: a service that uses a store."""
+        found: set[str] = set()
+        for path in near:
+            if len(found) >= limit:
+                break
+            if self._is_small(path):
+                behind = self._imported(path) - paths
+                hiding = {each for each in behind if self._is_small(each) and self._files.catches_all(each)}
+                found |= {path, *hiding} if hiding else hiding
         return found
+
+    def _is_small(self, path: str) -> bool:
+        return self._files.add(path) and self._files.by_path[path].size <= HELPER_SIZE
 
     def _helps(self, path: str, depth: int) -> bool:
         """Whether to parse a file that is so many imports away from a component.
@@ -556,7 +571,7 @@ class Project:
         A Java file that takes a tuple or a collector names the framework; a Python file need not.  One that the
         component uses directly may hide a failure from it.
         """
-        if not self._files.add(path) or self._files.by_path[path].size > HELPER_SIZE:
+        if not self._is_small(path):
             return False
         if self._java and not self._files.facts[path].names_framework:
             return depth == 1 and self._files.catches_all(path)

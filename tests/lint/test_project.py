@@ -123,6 +123,20 @@ def test_helpers_and_mixins_of_a_component_are_in_its_cluster(tmp_path, padding)
     assert clusters_of(tmp_path) == ["a <- mixin <- tools.check <- tools.deep"]
 
 
+def test_a_store_that_may_hide_a_failure_is_in_the_cluster_with_the_service_before_it(tmp_path):
+    write(
+        tmp_path,
+        {
+            "a.py": "import service\n" + BOLT,
+            "service.py": "import store, words\n",
+            "store.py": "import deeper\ntry:\n    pass\nexcept Exception:\n    pass\n",
+            "words.py": "try:\n    pass\nexcept ValueError:\n    pass\n",
+            "deeper.py": "try:\n    pass\nexcept Exception:\n    pass\n",
+        },
+    )
+    assert clusters_of(tmp_path) == ["a <- service <- store"]
+
+
 def test_a_shared_helper_does_not_join_clusters(tmp_path):
     write(tmp_path, {"a.py": "import tool\n" + BOLT, "b.py": "import tool\n" + BOLT, "tool.py": ""})
     assert clusters_of(tmp_path) == ["a <- tool", "b <- tool"]

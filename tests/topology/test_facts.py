@@ -510,3 +510,37 @@ def test_a_batch_that_the_bolt_builds_from_its_field_is_no_partial_join():
     """
     [emit] = python_facts(source).emits
     assert emit.anchors is not Anchors.SOME
+
+
+def test_an_anchor_from_a_queue_that_other_threads_fill():
+    facts = java_facts("""
+    public class Made extends BaseRichBolt {
+      OutputCollector collector;
+      LinkedList<Object[]> emits = new LinkedList<Object[]>();
+      LinkedList<Tuple> done = new LinkedList<Tuple>();
+      Fetches fetches = new Fetches();
+      public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+      public void execute(Tuple input) {
+        synchronized (emits) {
+          for (Object[] each : emits) {
+            Tuple anchor = (Tuple) each[0];
+            Values values = (Values) each[1];
+            if (anchor == null) collector.emit(values);
+            else collector.emit(Arrays.asList(anchor), values);
+          }
+          emits.clear();
+        }
+        for (Tuple each : done) { collector.ack(each); }
+        done.clear();
+        fetches.add(input);
+      }
+      class Worker extends Thread {
+        public void run() {
+          Tuple next = fetches.take();
+          emits.add(new Object[] {next, new Values(next.getString(0))});
+          done.add(next);
+        }
+      }
+    }
+    """)
+    assert {emit.anchors for emit in facts.emits} == {Anchors.ALL, Anchors.NONE}
