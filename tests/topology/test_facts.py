@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.topology import Anchors, Gap, OnFail, SourceAck
+from ackdoctor.model.topology import Anchors, OnFail, SourceAck
 from tests.topology.component_sources import java_facts, python_facts
 
 _BOLT = """
