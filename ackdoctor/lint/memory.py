@@ -133,7 +133,7 @@ def _is_same(one: Any, other: Any) -> bool:
     """Whether two functions, or parts of them, are equal in all but what is memoized; 1 and True are not."""
     if one is other:
         return True
-    kind = type(one)
+    kind: Any = type(one)
     if kind is not type(other):
         return False
     names = _compared(kind)
