@@ -95,7 +95,7 @@ _STOPPED = frozenset({"isInterrupted", "interrupted"})
 _ANY = frozenset({"Exception", "BaseException", "Throwable"})
 # entries that the framework never calls while the loop runs on its thread.  Sources: SpoutExecutor.java @ 04b753ef5,
 # ExecutorShutdown.java @ 09e01231c: `close` comes once the thread has ended
-_NOT_DURING_LOOP = (EntryKind.INIT, EntryKind.LIFE, EntryKind.ACKED, EntryKind.FAILED)
+_NOT_DURING_LOOP = (EntryKind.INIT, EntryKind.LIFECYCLE, EntryKind.ACKED, EntryKind.FAILED)
 
 
 _DEEPEST = 4  # assignments from an object to its constructor

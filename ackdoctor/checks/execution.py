@@ -129,7 +129,7 @@ def ack206_stdout_in_multilang(context: RuleContext) -> Iterator[Finding]:
     if Misuse.STDIN not in context.discipline.costs:
         return
     often = _with_callees(context, _methods(context, *_OFTEN))
-    once = _with_callees(context, _methods(context, EntryKind.INIT, EntryKind.LIFE)) - often
+    once = _with_callees(context, _methods(context, EntryKind.INIT, EntryKind.LIFECYCLE)) - often
     functions = [*dict.fromkeys((*context.functions, *sorted(often | once, key=lambda each: each.qualname)))]
     steps = [(function, step) for function in functions for step in function.cfg.steps]
     bodies = [

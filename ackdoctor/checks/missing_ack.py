@@ -24,6 +24,7 @@ from ackdoctor.model.cfg import (
     Call,
     Catch,
     Compare,
+    Drop,
     EdgeKind,
     Function,
     Instr,
@@ -148,7 +149,9 @@ def _stage(end: Ended) -> Stage | None:
     held = end.state.tokens.get(end.token) if end.token is not None else None
     runner = end.deferral.runner if end.deferral is not None else ""
     return (
-        held.stage if held is not None and (held.stage is not Stage.HELD or held.holder == runner) else None
+        held.stage
+        if held is not None and (held.stage is not Stage.HELD or held.holders == (runner,))
+        else None
     )
 
 
@@ -221,7 +224,7 @@ def _is_stopped(end: Path) -> bool:
 def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
     """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
     match dropped.step.op:
-        case Bind() | Unpack() | Call(func=Attr(name="clear")):
+        case Bind() | Unpack() | Drop() | Call(func=Attr(name="clear")) | Call(dropped=True, func=Attr()):
             return dropped.function, dropped.step.span
         case _:
             return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)

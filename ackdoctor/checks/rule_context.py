@@ -17,6 +17,7 @@ from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.origins import (
     declared_names,
     is_in_memory,
+    is_memory_name,
     is_queue,
     is_remote,
     project_class,
@@ -250,6 +251,11 @@ class RuleContext:
     def is_in_memory(self, function: Function, expr: Expr) -> bool:
         """Whether an object certainly lives in the process: a collection, a date, a text."""
         return is_in_memory(self._engine, function, expr)
+
+    def is_computation(self, function: Function, func: Expr) -> bool:
+        """Whether a function is of a standard module that only computes: `random.random`."""
+        names = self.qualified_names(function, func)
+        return bool(names) and all(is_memory_name(self._engine, name) for name in names)
 
     def declared_names(self, function: Function, expr: Expr) -> tuple[str, ...]:
         """Return the qualified names that the declared type of an object may refer to."""

@@ -18,6 +18,7 @@ from ackdoctor.checks.facts.spouts import (
     lasting_effects,
     payload_source,
     reach,
+    remembered_fields,
     stored_for_ever,
     stored_under_id,
 )
@@ -195,11 +196,10 @@ def ack303_spout_buffer_leak(context: RuleContext) -> Iterator[Finding]:
         yield from _overridden(context)
     if context.component.opaque:
         return
-    shrunk = shrunk_fields(context, _after_success(context))
+    remembered = {each for each in remembered_fields(context) if not _names_pending(name_words(each))}
+    kept = remembered | shrunk_fields(context, _after_success(context))
     growing = [
-        use
-        for use in stored_under_id(context)
-        if use.field not in shrunk and is_container(context, use.field)
+        use for use in stored_under_id(context) if use.field not in kept and is_container(context, use.field)
     ]
     replayed = stored_for_ever(context)  # under a new id, and the entry under the old id stays
     for case, found in (("message", growing), ("new id", replayed)):

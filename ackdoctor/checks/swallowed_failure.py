@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import (
     argument_of,
@@ -22,7 +23,7 @@ from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.origins import is_remote_library
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.libraries import LIBRARIES
-from ackdoctor.libraries.vocabulary import EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
+from ackdoctor.libraries.vocabulary import COUNTS, EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
@@ -37,6 +38,7 @@ from ackdoctor.model.cfg import (
     Instr,
     Jump,
     Literal,
+    Mix,
     Name,
     Next,
     Return,
@@ -58,8 +60,8 @@ _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 _UNDOES = frozenset({"rollback"})  # calls that leave the work undone
 # of the JDK and of Python: clients of remote stores raise them as well
 _CLIENT_ERRORS = frozenset(
-    "IOException SQLException ExecutionException TimeoutException OSError IOError EnvironmentError ConnectionError "
-    "TimeoutError".split()
+    "IOException SQLException RuntimeException ExecutionException TimeoutException OSError IOError EnvironmentError "
+    "ConnectionError TimeoutError".split()
 )
 _TELLS_AN_ERROR = re.compile(  # calls whose failure costs a report, and none of the tuple's work
     r"(?i)(report|log|trace|track)\w*(error|failure|exception)s?"
@@ -227,7 +229,7 @@ def _hidden_work(context: RuleContext, flow: Flow, caught: Path, field: str = ""
     if not isinstance(op, Catch) or is_broad(op):
         return work
     returned = [step.op.value for step in steps if isinstance(step.op, Return)]
-    if function is not flow.function and returned.count(None) < len(returned):
+    if function is not flow.function and _is_asked(caught) and returned.count(None) < len(returned):
         return []  # the caller of a helper decides by its result
     return [each for each in work if _is_of_library(context, function, steps[each].op)]
 
@@ -276,26 +278,44 @@ def _is_client_error(context: RuleContext, function: Function, name: str) -> boo
 
 def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:
     """Whether a step that handles the exception does nothing about the failure."""
-    function, caller = caught.function, caught.entry.before
+    function = caught.function
     match function.cfg.steps[index].op:
         case Throw() | Unpack():
             return False
         case Return(value=value):  # the caller of a helper decides by its result, if it asks
-            asks = caller is not None and not (isinstance(caller.step.op, Call) and caller.step.op.dropped)
-            return value is None or not asks
+            return value is None or not _is_asked(caught)
         case Call() as call:
             return is_no_remedy(context, function, index, call)
-        case Bind(target=target):
-            return isinstance(target, Name) and target.id.startswith("%")
+        case Bind() as op:
+            return _keeps_nothing(op)
         case _:
             return True
 
 
+def _is_asked(caught: Path) -> bool:
+    """Whether the caller of a helper uses its result."""
+    caller = caught.entry.before
+    return caller is not None and not (isinstance(caller.step.op, Call) and caller.step.op.dropped)
+
+
+def _keeps_nothing(op: Bind) -> bool:
+    """Whether an assignment keeps nothing of the failed work: a temporary, a counter, or a connection that is given up."""
+    match op:
+        case Bind(target=Name(id=name)):
+            return name.startswith("%")
+        case Bind(target=Attr() as field, value=value):
+            return value == Literal(None) or value == Mix("+", (field, Literal(1)))
+        case _:
+            return False
+
+
 def is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
-    """Whether a call in an exception handler does nothing about the failure: it logs, asks, tidies up or undoes."""
+    """Whether a call in an exception handler does nothing about the failure: it logs, counts, asks, tidies up or undoes."""
     tidies = not call.args and index in cleanup_calls(function)  # or only asks for what is logged
-    known = context.verb_kind(function, call) in _NO_REMEDY
-    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES
+    known = context.verb_kind(function, call) in _NO_REMEDY or (
+        not call.dropped and context.is_computation(function, call.func)
+    )
+    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS
 
 
 def _does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:
@@ -409,6 +429,16 @@ def _names_from(context: RuleContext, function: Function, field: str) -> frozens
 
 # ---- classes of the project that the bolt uses ----
 
+_MAX_CALLS = 4  # calls from the bolt to the method that hides a failure
+
+
+class _Hidden(NamedTuple):
+    """A method that hides a failure, the step where it does, and whether what failed certainly is the tuple's work."""
+
+    method: Function
+    handler: Step
+    sure: bool
+
 
 def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
     """Yield the calls of another class of the project that hides a failure of the work from the bolt."""
@@ -422,7 +452,7 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
                 found, case = _hiding_manager(context, flow, visit, call), "manager"
             if found is None or not context.is_first(visit.step):
                 continue
-            method, handler = found
+            method, handler, sure = found
             narrow = isinstance(handler.op, Catch) and not is_broad(handler.op)
             name = method.qualname.removesuffix(".__exit__")
             words = context.words(
@@ -441,22 +471,45 @@ def _in_collaborators(context: RuleContext) -> Iterator[Finding]:
                 path=ended.path,
                 token=token,
                 severity=Severity.WARNING,
-                confidence=Confidence.MAY if flow.limited or narrow else Confidence.MUST,
+                confidence=Confidence.MUST if sure and not (flow.limited or narrow) else Confidence.MAY,
             )
 
 
-def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> tuple[Function, Step] | None:
-    """Return the method that a call with the tuple's data runs, and the handler in which it hides its failure."""
-    derived = tuple_names(flow, visit.function)
-    with_data = any(mentions_any(arg.value, derived) for arg in call.args)
-    method = _called_method(context, visit.function, call) if with_data else None
-    handler = _hiding_handler(context, method, call) if method is not None else None
-    return (method, handler) if method is not None and handler is not None else None
+def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
+    """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler."""
+    return _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
 
 
-def _hiding_manager(
-    context: RuleContext, flow: Flow, visit: Path, call: Call
-) -> tuple[Function, Step] | None:
+def _hidden_behind(
+    context: RuleContext, function: Function, call: Call, derived: frozenset[str], calls: int
+) -> _Hidden | None:
+    """Return where a method that a call passes data to, or one that it calls itself, hides its failure.
+
+    An object that was made from the data gets them too: `Order(tup.values).save()`.
+    """
+    method = _called_method(context, function, call) if calls else None
+    if method is None:
+        return None
+    by_argument = any(mentions_any(arg.value, derived) for arg in call.args)
+    by_object = isinstance(call.func, Attr) and mentions_any(call.func.obj, derived)
+    names = data_params(method) if by_argument else []
+    names += [param.name for param in method.params[:1] if by_object]
+    if not names:
+        return None
+    handler = _hiding_handler(context, method, call) if by_argument else None
+    if handler is not None:
+        return _Hidden(method, handler, sure=True)
+    inner = derived_names(method, frozenset(names))
+    for step in method.cfg.steps:
+        found = (
+            _hidden_behind(context, method, step.op, inner, calls - 1) if isinstance(step.op, Call) else None
+        )
+        if found is not None:
+            return found._replace(sure=found.sure and by_argument)
+    return None
+
+
+def _hiding_manager(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
     """Return the context manager of another module that a `with` around the work uses, and where it swallows exceptions."""
     body = visit.function.cfg.guards.get(call.result.id, ())
     steps = visit.function.cfg.steps
@@ -473,24 +526,27 @@ def _hiding_manager(
             hides = all(hides_failure(context, symbol, each) for each in handler_steps(symbol, index))
             inside = (symbol.cfg.steps[each].op for each in raising_steps(symbol, index))
             if hides and any(isinstance(op, Yield) for op in inside):
-                return symbol, step
+                return _Hidden(symbol, step, sure=True)
     return None
 
 
-def _swallowing_return(context: RuleContext, method: Function) -> tuple[Function, Step] | None:
+def _swallowing_return(context: RuleContext, method: Function) -> _Hidden | None:
     """Return the `return True` of an `__exit__` that else only logs."""
     steps = method.cfg.steps
     returns = [step for step in steps if isinstance(step.op, Return)]
     always = {step.op.value for step in returns if isinstance(step.op, Return)} == {Literal(value=True)}
     hides = always and all(hides_failure(context, method, each) for each in range(len(steps)))
-    return (method, returns[0]) if hides else None
+    return _Hidden(method, returns[0], sure=True) if hides else None
 
 
 def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
-    """Return the method of another class of the project that a call runs."""
+    """Return the method of another class of the project that a call runs; in such a class, also its own."""
     if not isinstance(call.func, Attr):
         return None
-    cls = context.project_class(function, call.func.obj)
+    if call.func.obj == Name(function.receiver) and function not in context.own_names:
+        cls = context.program.owner(function)
+    else:
+        cls = context.project_class(function, call.func.obj)
     if cls is None or cls in context.component.lineage:
         return None
     return next(iter(methods_named(context.program.lineage(cls).order, call.func.name)), None)
@@ -505,6 +561,8 @@ def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step 
         return None  # the bolt may ask for the result
     for index, step in enumerate(steps):
         if not isinstance(step.op, Catch):
+            if step.way is Way.RAISE and _leaves(step) and _discards(context, method, index, derived):
+                return step
             continue
         broad = is_broad(step.op)
         if not broad and not is_of_client(context, method, step.op):
@@ -522,6 +580,16 @@ def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step 
     return None
 
 
+def _discards(context: RuleContext, method: Function, index: int, derived: frozenset[str]) -> bool:
+    """Whether a step of a `finally` discards the exception of work on the arguments."""
+    return any(
+        kind is EdgeKind.RAISE and index in reachable(method, [target])
+        for step in method.cfg.steps
+        if step.way is not Way.RAISE and _works_on(context, method, step, derived)
+        for kind, target in step.edges
+    )
+
+
 def hides_failure(context: RuleContext, method: Function, index: int) -> bool:
     """Whether a step of the exception handler leaves no trace of the failure that the bolt could ask for."""
     match method.cfg.steps[index].op:
@@ -529,8 +597,8 @@ def hides_failure(context: RuleContext, method: Function, index: int) -> bool:
             return False
         case Call() as call:
             return is_no_remedy(context, method, index, call)
-        case Bind(target=target):
-            return isinstance(target, Name) and target.id.startswith("%")
+        case Bind() as op:
+            return _keeps_nothing(op)
         case _:
             return True
 

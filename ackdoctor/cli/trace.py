@@ -44,12 +44,12 @@ from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import SCHEMA, Event, RunTally
 from ackdoctor.reporters import counted
 from ackdoctor.reporters.promise import Promise
-from ackdoctor.reporters.trace import About, document, life, screen, verdict
+from ackdoctor.reporters.trace import About, document, screen, timeline, verdict
 from ackdoctor.tracer.ledger import Level
 from ackdoctor.tracer.outcomes import outcomes
 from ackdoctor.tracer.proxy import proxy
 from ackdoctor.tracer.recorder import finish_killed
-from ackdoctor.tracer.replay import judge_trace, life_of_delivery, life_of_root
+from ackdoctor.tracer.replay import judge_trace, timeline_of_delivery, timeline_of_root
 from ackdoctor.tracer.run import name_of_run, run
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_files import line
@@ -274,9 +274,9 @@ def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None
         root = int(subject)
     except ValueError:
         root = 0  # as in rows without a root
-    found = life_of_root(rows.events, root, version) if root else None
+    found = timeline_of_root(rows.events, root, version) if root else None
     if found is None:
-        found = life_of_delivery(rows.events, subject)
+        found = timeline_of_delivery(rows.events, subject)
     rows.complain()
     if found is None:
         if rows.first.unreadable and next(iter(rows.events()), None) is None:
@@ -286,7 +286,7 @@ def explain_root(subject: str, traces: Sequence[Path], acker_version: str | None
         )
     with destination() as stream:
         context = context_for(stream)
-        write_screen(stream, context, lambda text: life(found, text, context))
+        write_screen(stream, context, lambda text: timeline(found, text, context))
     return 2 if rows.first.unreadable else 0
 
 

@@ -98,7 +98,7 @@ _PYTHON = {  # no STREAM: a topology may add streams (optional_outputs)
 _OPAQUE = cost("the serializer raises and the instance stops", Price.EXIT)
 
 _INIT = plain_entries(EntryKind.INIT, "initialize")
-_STATE = plain_entries(EntryKind.LIFE, "init_state", "pre_save")
+_STATE = plain_entries(EntryKind.LIFECYCLE, "init_state", "pre_save")
 
 _BOLT = Role(
     name="Bolt",
@@ -192,7 +192,7 @@ _SPOUT = Role(
         *(f"{root}.Spout" for root in _OLD),
         *(f"{root}.spout.Spout" for root in _OLD),
     ),
-    entries=(*SPOUT_ENTRIES, *plain_entries(EntryKind.LIFE, "close"), *_STATE),
+    entries=(*SPOUT_ENTRIES, *plain_entries(EntryKind.LIFECYCLE, "close"), *_STATE),
     verbs=(emit("tup tup_id stream direct_task need_task_ids"), log("message level")),
     discipline=Discipline(
         advisory=True,

@@ -94,7 +94,11 @@ DIALECTS = (
             storm_py.SPOUT.derive(
                 classes=("pyleus.storm.Spout", "pyleus.storm.spout.Spout"),
                 entries=(
-                    *(entry for entry in SPOUT_ENTRIES if entry.kind not in (EntryKind.LIFE, EntryKind.INIT)),
+                    *(
+                        entry
+                        for entry in SPOUT_ENTRIES
+                        if entry.kind not in (EntryKind.LIFECYCLE, EntryKind.INIT)
+                    ),
                     _INIT,
                 ),
                 verbs=(emit("values stream tup_id direct_task need_task_ids", waits=True), *_REPORTS),

@@ -318,22 +318,22 @@ def verbs(*roots: str) -> tuple[Verb, ...]:
 # ---- entries and roles ----
 
 
-_LIFE = (*plain_entries(EntryKind.INIT, "prepare"), *plain_entries(EntryKind.LIFE, "cleanup"))
-_STATE = plain_entries(EntryKind.LIFE, "initState", "preCommit", "prePrepare", "preRollback")
-_EXECUTE = (Entry("execute", EntryKind.DATA, takes=("Tuple",)), *_LIFE)
-_EXECUTE_BASIC = (Entry("execute", EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")), *_LIFE)
-_EXECUTE_WINDOW = (Entry("execute", EntryKind.BATCH, takes=("TupleWindow",)), *_LIFE)
+_LIFECYCLE = (*plain_entries(EntryKind.INIT, "prepare"), *plain_entries(EntryKind.LIFECYCLE, "cleanup"))
+_STATE = plain_entries(EntryKind.LIFECYCLE, "initState", "preCommit", "prePrepare", "preRollback")
+_EXECUTE = (Entry("execute", EntryKind.DATA, takes=("Tuple",)), *_LIFECYCLE)
+_EXECUTE_BASIC = (Entry("execute", EntryKind.DATA, takes=("Tuple", "BasicOutputCollector")), *_LIFECYCLE)
+_EXECUTE_WINDOW = (Entry("execute", EntryKind.BATCH, takes=("TupleWindow",)), *_LIFECYCLE)
 _PROCESS = (
     Entry("process", EntryKind.DATA, takes=("Tuple",)),
     Entry("onTickTuple", EntryKind.TICK, takes=("Tuple",)),
-    *_LIFE,
+    *_LIFECYCLE,
 )
 _NEXT_TUPLE = (
     *plain_entries(EntryKind.NEXT, "nextTuple"),
     Entry("ack", EntryKind.ACKED, takes=("Object",)),
     Entry("fail", EntryKind.FAILED, takes=("Object",)),
     *plain_entries(EntryKind.INIT, "open"),
-    *plain_entries(EntryKind.LIFE, "activate", "deactivate", "close", "initState"),
+    *plain_entries(EntryKind.LIFECYCLE, "activate", "deactivate", "close", "initState"),
 )
 _CLIENTS = "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt"
 _WRITERS = "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt"

@@ -135,7 +135,7 @@ _CALLBACKS = (Entry("ack", EntryKind.ACKED), Entry("fail", EntryKind.FAILED))
 SPOUT_ENTRIES = (
     *plain_entries(EntryKind.NEXT, "next_tuple"),
     *_CALLBACKS,
-    *plain_entries(EntryKind.LIFE, "activate", "deactivate"),
+    *plain_entries(EntryKind.LIFECYCLE, "activate", "deactivate"),
     INIT,
 )
 
@@ -203,7 +203,7 @@ SPOUT = Role(
     entries=(
         *plain_entries(EntryKind.NEXT, "nextTuple"),
         *_CALLBACKS,
-        *plain_entries(EntryKind.LIFE, "activate", "deactivate"),
+        *plain_entries(EntryKind.LIFECYCLE, "activate", "deactivate"),
         INIT,
     ),
     verbs=(_SPOUT_EMIT, emit("task tup stream id", name="emitDirect", on=_STORM)),

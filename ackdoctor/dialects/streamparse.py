@@ -160,7 +160,7 @@ _ONE = (
     _ONE_BOLT.derive(name="BasicBolt", classes=_BASIC_CLASSES),
     _ONE_BATCHING.derive(discipline=_ONE_BATCHING.discipline.derive(tick=TickDuty.AUTO)),
     _ONE_SPOUT.derive(
-        entries=tuple(entry for entry in _ONE_SPOUT.entries if entry.kind is not EntryKind.LIFE),
+        entries=tuple(entry for entry in _ONE_SPOUT.entries if entry.kind is not EntryKind.LIFECYCLE),
         verbs=(
             *(verb for verb in _ONE_SPOUT.verbs if verb.name != "emit_many"),
             _BOLT_MANY.derive(

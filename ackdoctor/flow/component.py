@@ -74,7 +74,7 @@ class _ComponentSolver:
 
     def _entry_method(self, entry: Entry) -> Function | None:
         """The method that the framework calls: among overloads, the one with the entry's parameter types."""
-        for function in methods_named(self.component.lineage, entry.method) if entry.takes else ():
+        for function in methods_named(self.component.ahead, entry.method) if entry.takes else ():
             params = [param for param in function.params if param.kind == "positional"][1:]
             if tuple((param.type or "").rpartition(".")[2] for param in params) == entry.takes:
                 return function
@@ -308,6 +308,6 @@ def _is_acked_on_arrival(field: str, ended: Iterable[Ended]) -> bool:
         held.stage
         for event in ended
         if event.token is not None and (held := event.state.tokens.get(event.token)) is not None
-        if f"self.{field}" in held.holder.split() and event.state.contents.get(Field(field)) in (None, OWED)
+        if f"self.{field}" in held.holders and event.state.contents.get(Field(field)) in (None, OWED)
     }
     return stages == {Stage.ACKED}

@@ -198,6 +198,7 @@ class Program(SymbolTable):
                 name=_display_name(lineage.order, role),
                 cls=cls,
                 lineage=lineage.order,
+                ahead=before,
                 dialect=framework.dialect,
                 role=role,
                 auto_ack=switch_value(self, before, discipline.auto_ack),
@@ -215,5 +216,7 @@ def _display_name(lineage: Sequence[ClassInfo], role: Role) -> str:
     base = last_name(cls.bases[0]) if cls.name.startswith("$") and cls.bases else ""
     if not base:
         return cls.name
-    handlers = {entry.method for entry in role.entries if entry.kind not in (EntryKind.INIT, EntryKind.LIFE)}
+    handlers = {
+        entry.method for entry in role.entries if entry.kind not in (EntryKind.INIT, EntryKind.LIFECYCLE)
+    }
     return base if ancestors and handlers.isdisjoint(cls.methods) else f"an anonymous {base}"

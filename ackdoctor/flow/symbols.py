@@ -320,7 +320,7 @@ class SymbolTable:
             elif parent is not None and parent is not cls:
                 inherited = self._lineages[id(parent)]
                 order = _merge_order(order, inherited.order)
-                if framework is None:
+                if framework is None or inherited.framework is not None:
                     before = _merge_order(before, inherited.before_framework)
                 framework = framework or inherited.framework
                 opaque = opaque or inherited.opaque

@@ -26,6 +26,10 @@ PURE_CALLS = frozenset(
     "getSimpleName getClass getName valueOf".split()
 )
 
+COUNTS = frozenset(
+    "incr increment inc decr count incrBy incrementAndGet getAndIncrement timing gauge".split()
+)
+
 NEVER_RAISES = frozenset(
     "append appendleft add get items keys values setdefault clear copy startswith endswith strip lstrip rstrip "
     "lower upper title extend update discard print str repr len isinstance hasattr bool time monotonic clock sleep "

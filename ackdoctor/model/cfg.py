@@ -429,13 +429,15 @@ class Unit:
 class Component:
     """A class of the project that is a bolt or a spout.
 
-    `lineage` is its method resolution order among the project's classes, itself first.  A switch is None if only a run
-    can know its value.  `opaque` is true if a base class cannot be analysed: a missing method may exist there.
+    `lineage` is its method resolution order among the project's classes, itself first; `ahead` are those before the
+    framework's class.  A switch is None if only a run can know its value.  `opaque` is true if a base class cannot be
+    analysed: a missing method may exist there.
     """
 
     name: str
     cls: ClassInfo
     lineage: tuple[ClassInfo, ...]
+    ahead: tuple[ClassInfo, ...]
     dialect: Dialect
     role: Role
     auto_ack: bool | None
@@ -447,7 +449,8 @@ class Component:
 
     def method(self, name: str) -> Function | None:
         """The method that a call on an instance runs, if the project defines it."""
-        for cls in self.lineage:
+        entry = any(entry.method == name for entry in self.role.entries)
+        for cls in self.ahead if entry else self.lineage:  # the framework's class has every entry
             if name in cls.methods:
                 return cls.methods[name]
         return None

@@ -28,7 +28,7 @@ class EntryKind(Enum):
     NEXT = "next"  # spout: emit something
     ACKED = "acked"  # spout: the tree of this id is complete
     FAILED = "failed"  # spout: the tree of this id failed or timed out
-    LIFE = "life"  # activate, deactivate, close, cleanup
+    LIFECYCLE = "lifecycle"  # activate, deactivate, close, cleanup
 
 
 @unique

@@ -86,7 +86,7 @@ def document(report: Report, analysis: Analysis, stream: TextIO, promise: Promis
         "messages_dropped": analysis.messages_dropped,
         **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
         "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
-        "lives": [plain_tree(life.tree) for life in analysis.lives],
+        "lives": [plain_tree(timeline.tree) for timeline in analysis.timelines],
         "passed_over": [{"path": path, "reason": reason} for path, reason in analysis.passed_over],
         "notes": list(analysis.notes),
         "written": list(analysis.written),
@@ -255,8 +255,8 @@ def _completions(analysis: Analysis, context: Context, width: int) -> str:
 def root_rows(analysis: Analysis) -> list[dict[str, str]]:
     """Return a row for each way in which roots ended."""
     examples = {
-        (life.tree.verdict.value, life.tree.residue.value): str(life.tree.root)
-        for life in reversed(analysis.lives)
+        (timeline.tree.verdict.value, timeline.tree.residue.value): str(timeline.tree.root)
+        for timeline in reversed(analysis.timelines)
     }
     return [
         {

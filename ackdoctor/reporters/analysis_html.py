@@ -31,7 +31,7 @@ from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import span
 from ackdoctor.reporters.terminal import worst_first
-from ackdoctor.spark.tables import Analysis, Completions, Latency, Life, LifeRow
+from ackdoctor.spark.tables import Analysis, Completions, Latency, Timeline, TimelineRow
 
 _OPEN_FINDINGS = 5  # the curve should be visible without much scrolling
 _ZERO = 0.12  # of the latency scale: from zero to the first power of ten
@@ -92,8 +92,8 @@ def page(
         bars=[(_name(row), row) for row in analysis.completions[:MAX_ROWS]],
         latencies=_latencies(analysis),
         asides=list(asides(analysis)),
-        lives=[_life(life) for life in analysis.lives[:MAX_ROWS]],
-        more_lives=len(analysis.lives[MAX_ROWS:]),
+        timelines=[_timeline(timeline) for timeline in analysis.timelines[:MAX_ROWS]],
+        more_timelines=len(analysis.timelines[MAX_ROWS:]),
         **_tables(analysis),
     )
 
@@ -260,9 +260,9 @@ def _latencies(analysis: Analysis) -> dict[str, object] | None:
 # ---- the timeline of a root ----
 
 
-def _life(life: Life) -> dict[str, object]:
+def _timeline(timeline: Timeline) -> dict[str, object]:
     """Return the lanes, times and rows of a root; repeated acks of a delivery are marked."""
-    tree, entry, rows = life.tree, life.tree.entry, life.rows
+    tree, entry, rows = timeline.tree, timeline.tree.entry, timeline.rows
     lanes: dict[str, list[tuple[str, float, str]]] = {}  # CSS class, place and tooltip of each mark
     times: list[tuple[float, str]] = []  # place and text of each label
     steps: list[dict[str, str]] = []
@@ -292,11 +292,11 @@ def _life(life: Life) -> dict[str, object]:
         "summary": ", ".join(filter(None, (tree.verdict.value, _entry(entry), culprits_of(tree)))),
         "lanes": list(lanes.items()),
         "times": times,
-        "table": table(f"Events of root {tree.root}", steps, total=len(steps) + life.more),
+        "table": table(f"Events of root {tree.root}", steps, total=len(steps) + timeline.more),
     }
 
 
-def _row(row: LifeRow, after: str, held: str, *, again: bool) -> dict[str, str]:
+def _row(row: TimelineRow, after: str, held: str, *, again: bool) -> dict[str, str]:
     """Return an event for the table; `held` is the XOR of all values up to it."""
     return {
         "after": after,

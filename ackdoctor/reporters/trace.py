@@ -21,7 +21,7 @@ from ackdoctor.reporters.terminal import (
     nothing_wrong,
     worst_first,
 )
-from ackdoctor.tracer.replay import Life, Moment
+from ackdoctor.tracer.replay import Moment, Timeline
 
 _MAX_KINDS = 10  # of entries
 _MAX_NOTES = 5
@@ -288,7 +288,7 @@ def _components(about: About, context: Context, width: int) -> str:
 # ---- the timeline of a root or a delivery ----
 
 
-def life(found: Life, stream: TextIO, context: Context) -> None:
+def timeline(found: Timeline, stream: TextIO, context: Context) -> None:
     """Write a row for each event, then the verdict and the law; empty columns are left out."""
     paint = context.palette.paint
     root = f"{context.sources.root.as_posix()}/"

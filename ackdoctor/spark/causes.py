@@ -69,20 +69,24 @@ def explained(
         return tuple(trees)
     asked = [trees[place].root for place in sorted(chosen)]
     handled = roots.handled(events, deliveries, asked).collect() if deliveries is not None else ()
-    found = explain(trees, roots.lives(events, asked).collect(), handled, complete=complete)
+    found = explain(trees, roots.rows_of_roots(events, asked).collect(), handled, complete=complete)
     solved = {way_of[place] for place in chosen if not unexplained(found[place])}
     alike = {place for place in open_ if place not in chosen and way_of[place] in solved}
     return tuple(one for place, one in enumerate(found) if place not in alike)
 
 
 def explain(
-    trees: Iterable[TupleTree], lives: Iterable[Row], handled: Iterable[Row] = (), *, complete: bool = True
+    trees: Iterable[TupleTree],
+    rows_of_roots: Iterable[Row],
+    handled: Iterable[Row] = (),
+    *,
+    complete: bool = True,
 ) -> tuple[TupleTree, ...]:
-    """Return the trees; those in LIVES with the tuples and lost messages that together explain what is left.
+    """Return the trees; those in ROWS_OF_ROOTS with the tuples and lost messages that together explain what is left.
 
     HANDLED has what components of a log did with their tuples.  A message counts as lost only if the logs are `complete`.
     """
-    known = {(row["run"], row["root"]): row for row in lives}
+    known = {(row["run"], row["root"]): row for row in rows_of_roots}
     done: defaultdict[tuple[str, int], list[Row]] = defaultdict(list)
     for row in handled:
         done[row["run"], row["root"]].append(row)
@@ -97,12 +101,12 @@ def explain(
 
 
 def _explanation(
-    left: int, life: Row, handled: Sequence[Row] | None, *, complete: bool
+    left: int, found: Row, handled: Sequence[Row] | None, *, complete: bool
 ) -> tuple[Culprit, ...]:
-    rows = life["rows"]
+    rows = found["rows"]
     if any(row["pid"] > NO_PROCESS for row in rows):
         return _by_deliveries(left, rows)
-    if life["count"] > len(rows):
+    if found["count"] > len(rows):
         return ()  # some of its rows are missing
     if handled is None and any(row["kind"] == EventKind.SENT for row in rows):
         return by_messages(left, rows)

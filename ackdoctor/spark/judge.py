@@ -32,7 +32,7 @@ from ackdoctor.tracer.findings import findings, gathered
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.timeouts import slow_findings
 
-_MOST_LIVES = 20
+_MOST_TIMELINES = 20
 _MOST_NAMED = 3  # components
 _MOST_TASKS = 10
 _FEWEST_POINTS = 3
@@ -334,9 +334,9 @@ class _Examination:
             result.holders = tuple(Holder(**row.asDict()) for row in rows)
         if self._has(EventKind.TIMED_OUT):
             result.combs = roots.combs(roots.timeouts(tables.events).collect())
-        if chosen := roots.examples(trees, _MOST_LIVES):
-            lives = roots.lives(tables.events, [one.root for one in chosen]).collect()
-            result.lives = roots.life_tables(chosen, lives)
+        if chosen := roots.examples(trees, _MOST_TIMELINES):
+            rows = roots.rows_of_roots(tables.events, [one.root for one in chosen]).collect()
+            result.timelines = roots.timelines(chosen, rows)
 
     def _without_lost(self, trees: Sequence[TupleTree], lost: Mapping[_Root, int]) -> list[TupleTree]:
         """Return the trees that may be judged: neither young at the end of the input nor lost with a worker."""

@@ -1,4 +1,4 @@
-"""Roots: how the pending map grew, what each acker did, who held roots that ended badly, timeouts, replays, single lives.
+"""Roots: how the pending map grew, what each acker did, who held roots that ended badly, timeouts, replays, timelines.
 
 A function that returns a DataFrame queries Spark; one that takes rows makes small tables of a query's result.
 """
@@ -13,9 +13,9 @@ from pyspark.sql import functions as F  # noqa: N812 - the usual name
 from ackdoctor.model.trace import RELIABLE, EventKind, GrowthPoint, Residue, TupleTree, Verdict
 from ackdoctor.spark.deliveries import DELIVERY_KEY, QUANTILE_COLUMNS, quantiles
 from ackdoctor.spark.session import expressions
-from ackdoctor.spark.tables import AckerLoad, Comb, Life, LifeRow, TreeCount
+from ackdoctor.spark.tables import AckerLoad, Comb, Timeline, TimelineRow, TreeCount
 
-_MOST_ROWS = 200  # of one root's life
+_MOST_ROWS = 200  # of one root
 _EMITTED, _LINKED, _TIMED_OUT = int(EventKind.EMITTED), int(EventKind.LINKED), int(EventKind.TIMED_OUT)
 _ANSWERS = (int(EventKind.COMPLETED), int(EventKind.GAVE_UP), _TIMED_OUT)
 _SECOND = 1_000_000_000
@@ -278,8 +278,8 @@ def witnessed(events: DataFrame) -> DataFrame:
 # ---- single roots ----
 
 
-def lives(events: DataFrame, roots: Collection[int]) -> DataFrame:
-    """Return LIVES: the rows of some roots of all runs, in order, at most so many of each."""
+def rows_of_roots(events: DataFrame, roots: Collection[int]) -> DataFrame:
+    """Return ROWS_OF_ROOTS: the rows of some roots of all runs, in order, at most so many of each."""
     row = "struct(time_ns, worker, pid, seq, kind, component, task, delivery, value, site, stream)"
     return (
         events.where(f"root in ({', '.join(f'{root}L' for root in roots)})")
@@ -311,23 +311,23 @@ def examples(trees: Collection[TupleTree], most: int) -> tuple[TupleTree, ...]:
     return tuple(groups[order][turn] for turn, order in sorted(turns)[:most])
 
 
-def life_tables(chosen: Iterable[TupleTree], rows: Iterable[Row]) -> tuple[Life, ...]:
+def timelines(chosen: Iterable[TupleTree], rows: Iterable[Row]) -> tuple[Timeline, ...]:
     """Return the trees with their rows."""
     by_root = {(row["run"], row["root"]): row for row in rows}
     known = [(tree, by_root[tree.run, tree.root]) for tree in chosen if (tree.run, tree.root) in by_root]
     names = ("component", "task", "delivery", "value", "site")
     return tuple(
-        Life(
+        Timeline(
             tree=tree,
             rows=tuple(
-                LifeRow(
+                TimelineRow(
                     time_ms=row["time_ns"] / 1e6,
                     what=_WORDS.get(row["kind"], EventKind(row["kind"]).name.lower()),
                     **{name: row[name] for name in names},
                 )
-                for row in life["rows"]
+                for row in found["rows"]
             ),
-            more=life["count"] - len(life["rows"]),
+            more=found["count"] - len(found["rows"]),
         )
-        for tree, life in known
+        for tree, found in known
     )

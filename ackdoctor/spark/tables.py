@@ -128,7 +128,7 @@ class Forecast:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class LifeRow:
+class TimelineRow:
     """One event of a root."""
 
     time_ms: float
@@ -141,11 +141,11 @@ class LifeRow:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Life:
+class Timeline:
     """A root that did not end well, with its rows in order; `more` rows are left out."""
 
     tree: TupleTree
-    rows: tuple[LifeRow, ...]
+    rows: tuple[TimelineRow, ...]
     more: int = 0
 
 
@@ -208,7 +208,7 @@ class Analysis:
     replays: tuple[Replays, ...] = ()
     outcomes: tuple[Outcomes, ...] = ()  # of message ids, if a topology is held against the run
     forecast: Forecast | None = None
-    lives: tuple[Life, ...] = ()
+    timelines: tuple[Timeline, ...] = ()
     quarantine: tuple[Quarantined, ...] = ()
     unreadable: tuple[Unreadable, ...] = ()
     files: tuple[str, ...] = ()

@@ -321,7 +321,7 @@ class _Object:
     @property
     def ends(self) -> frozenset[str]:
         """The methods that the framework calls once: at the start and at the end of the bolt."""
-        return frozenset(e.method for e in self.context.role.entries if e.kind is EntryKind.LIFE)
+        return frozenset(e.method for e in self.context.role.entries if e.kind is EntryKind.LIFECYCLE)
 
     def waits(self, handler: Function, field: str, stores: Iterable[Use], *, collects: bool) -> bool:
         """Whether a path through the handler stores and does not flush, and another one flushes in the end.

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ackdoctor.checks.blocking import sleeps
 from ackdoctor.checks.facts.batches import batch_size
-from ackdoctor.checks.facts.dataflow import canonical_form
+from ackdoctor.checks.facts.dataflow import canonical_form, derived_names, mentions_any
 from ackdoctor.checks.facts.fields import (
     ACKING,
     ANCHORING,
@@ -22,16 +22,20 @@ from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Flow
-from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.expressions import last_name, operands, subexpressions
+from ackdoctor.flow.values import Container, TokenKind, TokenRef
 from ackdoctor.flow.witness import CAUGHT
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
+    Bind,
     Build,
     Call,
     Expr,
     Function,
     Global,
+    Instr,
+    Item,
     Literal,
     Mix,
     Name,
@@ -46,6 +50,7 @@ from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
 from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
 from ackdoctor.topology.early_acks import stages_at_return, stored_data
+from ackdoctor.topology.libraries import LINGER, milliseconds_of
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 from ackdoctor.topology.unawaited import unawaited
@@ -79,6 +84,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.holds = _holds(context)
         facts.sleep = _longest_sleep(context)
         facts.batch_size = batch_size(context) if facts.holds else None
+        facts.linger = _linger(context) if facts.holds else None
         facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
             facts.holds and _completes_at_ticks(context)
         )
@@ -164,6 +170,8 @@ def _anchors(context: RuleContext, found: Sequence[tuple[Flow, Emitted]]) -> Anc
 
 
 def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
+    if _is_partial_join(context, emit):
+        return Anchors.SOME
     match emit.anchors:
         case How.EXPLICIT:
             return Anchors.ALL if emit.anchored else _written_anchors(emit)
@@ -175,6 +183,28 @@ def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
             return _written_anchors(emit)
         case How.NONE:
             return _without_anchors(context, flow, emit)
+
+
+def _is_partial_join(context: RuleContext, emit: Emitted) -> bool:
+    """Whether an emit is anchored to single tuples, and has values of another one that is still held un-acked."""
+    payload = emit.args.get(emit.verb.subject or "")
+    anchors = emit.values.get(emit.verb.anchors or "")
+    listed = anchors.items if isinstance(anchors, Container) else (anchors,)
+    by_name = all(isinstance(each, TokenRef) and each.token in emit.anchored for each in listed)
+    by_default = emit.anchors is How.DEFAULT and emit.subject is not None
+    if payload is None or not (by_name or by_default) or not _holds(context):
+        return False
+    anchored = {*emit.anchored, emit.subject} if by_default else {*emit.anchored}
+    state = emit.path.state
+    others = frozenset(
+        name
+        for name, value in state.env.items()
+        if isinstance(value, TokenRef)
+        and value.token.kind is TokenKind.STORED
+        and value.token not in anchored
+        and state.tokens[value.token].stage is Stage.OWED
+    )
+    return bool(others) and mentions_any(payload, derived_names(emit.function, others))
 
 
 def _written_anchors(emit: Emitted) -> Anchors:
@@ -251,6 +281,38 @@ def _longest_sleep(context: RuleContext) -> tuple[float, Place] | None:
         for sleep in sleeps(context, (*_INPUTS, EntryKind.TICK))
     )
     return max(found, default=None)
+
+
+def _linger(context: RuleContext) -> tuple[float, Place] | None:
+    """Return how long a Kafka producer of the bolt collects records before it sends them, in seconds, and where."""
+    for function in context.functions:
+        for step in function.cfg.steps:
+            for value in _lingers(step.op):
+                constant = _constant(context, function, value)
+                milliseconds = milliseconds_of(constant.value) if isinstance(constant, Literal) else None
+                if milliseconds:
+                    return milliseconds / 1000, Place(function.path, step.span.line)
+    return None
+
+
+def _lingers(op: Instr) -> Iterator[Expr]:
+    """Yield what a step gives a producer as `linger.ms`: a keyword, a property, or an entry of a dict."""
+    for part in (part for value in operands(op) for part in subexpressions(value)):
+        if isinstance(part, Build) and part.kind == "dict":
+            pairs = zip(part.items[::2], part.items[1::2], strict=False)
+            yield from (value for key, value in pairs if _names_linger(key))
+    match op:
+        case Call(args=args):
+            yield from (arg.value for arg in args if arg.name == "linger_ms")
+            yield from (args[1].value for _ in args[1:2] if _names_linger(args[0].value))
+        case Bind(target=Item(key=key), value=value) if _names_linger(key):
+            yield value
+        case _:
+            pass
+
+
+def _names_linger(key: Expr) -> bool:
+    return key == Literal(LINGER) or last_name(key) == "LINGER_MS_CONFIG"
 
 
 def _is_stateful(context: RuleContext) -> bool:

@@ -30,6 +30,7 @@ from ackdoctor.model.cfg import (
     Call,
     Compare,
     EdgeKind,
+    Expr,
     Function,
     Item,
     Literal,
@@ -47,6 +48,8 @@ _NACKS = frozenset(
     "nack basicNack basic_nack basicReject basic_reject reject requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
     "change_message_visibility change_visibility changeVisibility negativeAcknowledge negative_acknowledge".split()
 )
+_REQUEUE_AT = {"basicReject": 1, "basic_reject": 1, "reject": 1, "basicNack": 2, "basic_nack": 2}  # argument
+_DROPPING = frozenset({"reject"})  # negative acks that put nothing back unless an argument asks for it
 _ACKS = frozenset("ack acknowledge basicAck basic_ack deleteMessage delete_message complete".split())
 _COMMITS = frozenset("commit commitAsync commitSync commit_offsets commitOffsets".split())
 _SENDS = frozenset(
@@ -62,6 +65,7 @@ _LEVELS = frozenset(
     "trace debug info warn warning error exception critical fatal severe config fine finer finest".split()
 )
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
+_DEAD_QUEUE = re.compile(r"(?<![a-z])dead(?![a-z])", re.IGNORECASE)  # in a text: "payments.dead"
 _FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
 _MEMBERSHIP = frozenset("contains containsKey __contains__ has_key containsValue".split())
 
@@ -153,12 +157,10 @@ def _is_dead_letter(effect: Effect) -> bool:
     if not isinstance(op, Call):
         return False
     parts = [op.func, *(arg.value for arg in op.args)]
-    words = (
-        str(part.value) if isinstance(part, Literal) else last_name(part)
-        for each in parts
-        for part in subexpressions(each)
-    )
-    return any(_DEAD_LETTER.search(word) for word in words)
+    found = [part for each in parts for part in subexpressions(each)]
+    texts = [str(part.value) for part in found if isinstance(part, Literal)]
+    words = (*texts, *(last_name(part) for part in found))
+    return any(map(_DEAD_LETTER.search, words)) or any(map(_DEAD_QUEUE.search, texts))
 
 
 def _gives_back(effect: Effect) -> bool:
@@ -187,11 +189,17 @@ def _of_effects(context: RuleContext) -> OnFail:
 
 
 def _requeues(effect: Effect) -> bool:
-    """Whether a negative ack puts the message back: `basicReject(tag, false)` does not."""
+    """Whether a negative ack certainly puts the message back: `basicReject(tag, false)` does not, and a setting may not."""
     op = effect.step.op
     args = op.args if isinstance(op, Call) else ()
-    asked = [arg for arg in args if arg.name == "requeue"] or list(args[-1:])
-    return not any(arg.value == Literal(False) and (arg.name or len(args) > 1) for arg in asked)
+    at = _REQUEUE_AT.get(effect.word, max(1, len(args) - 1))
+    asked = [arg for arg in args if arg.name == "requeue"] or [arg for arg in args[at:] if not arg.name]
+    if not asked:
+        return effect.word not in _DROPPING
+    if effect.word in _REQUEUE_AT or asked[0].name:
+        return asked[0].value == Literal(True)
+    last = asked[0].value
+    return not (isinstance(last, Literal) and last.value is False)  # a visibility of 0 gives it back at once
 
 
 def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:
@@ -290,6 +298,7 @@ _JAVA_LANG = tuple(
     f"{name}." for name in "System Math String Integer Long Double Boolean StringBuilder Thread".split()
 )
 _NO_ACK = frozenset("no_ack auto_ack autoAck noAck".split())
+_CONSUMES = frozenset("basicConsume basicGet basic_consume basic_get consume".split())
 _AUTO_COMMIT = re.compile(r"(?:enable[._]auto[._]commit|auto[._]commit[._]enable)", re.IGNORECASE)
 _MANUAL = frozenset("pykafka".split())  # clients that commit nothing by default
 
@@ -337,11 +346,12 @@ def _imported(context: RuleContext) -> str:
 
 def _forgets(context: RuleContext, source: str, names: frozenset[str]) -> tuple[SourceAck, Place | None]:
     completed = _ACKS | _COMMITS | frozenset({"delete"})
+    read = reach(context, EntryKind.NEXT, EntryKind.INIT)
     acked = _first_call(reach(context, EntryKind.ACKED), lambda call: last_name(call.func) in completed)
     if acked is not None:
-        return SourceAck.ON_ACK, acked
+        chosen = _first_call(read, lambda call: _no_ack(call) not in (None, Literal(False)))
+        return (SourceAck.UNKNOWN, None) if chosen is not None else (SourceAck.ON_ACK, acked)
     early = completed | (_POPS if source in _POPPED else frozenset())
-    read = reach(context, EntryKind.NEXT, EntryKind.INIT)
     at = _first_call(read, lambda call: last_name(call.func) in early or _takes_all(call))
     if at is not None:
         return SourceAck.ON_DELIVERY, at
@@ -360,7 +370,20 @@ def _first_call(functions: Iterable[Function], matches: Callable[[Call], bool]) 
 
 def _takes_all(call: Call) -> bool:
     """Whether a subscription tells the broker to expect no ack."""
-    return any(arg.name in _NO_ACK and arg.value == Literal(True) for arg in call.args)
+    return _no_ack(call) == Literal(True)
+
+
+def _no_ack(call: Call) -> Expr | None:
+    """Return the argument that tells the broker whether to expect no ack: by its name, or second as in `basicConsume(queue, true, ...)`."""
+    named = next((arg.value for arg in call.args if arg.name in _NO_ACK), None)
+    if named is not None or last_name(call.func) not in _CONSUMES:
+        return named
+    second = next((arg.value for arg in call.args[1:2] if not arg.name), None)
+    return second if second in (Literal(True), Literal(False)) or _says_no_ack(second) else None
+
+
+def _says_no_ack(value: Expr | None) -> bool:
+    return value is not None and last_name(value) in _NO_ACK
 
 
 def _commits(context: RuleContext, names: frozenset[str]) -> tuple[SourceAck, Place | None]:

@@ -265,8 +265,8 @@ class Moment:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Life:
-    """`subject` names it; `verdict` and `law` say how it ended and which tuples are at fault, one sentence each."""
+class Timeline:
+    """The events of a root or a delivery.  `subject` names it; `verdict` and `law` say how it ended and which tuples are at fault, one sentence each."""
 
     subject: str
     moments: tuple[Moment, ...]
@@ -275,7 +275,7 @@ class Life:
     more: int = 0  # further moments
 
 
-def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
+def timeline_of_root(events: Events, root: int, profile: Profile) -> Timeline | None:
     """The history of a root with the rows of its known deliveries; None if the trace does not have it."""
     linked = {
         (event.component, event.task, event.delivery)
@@ -288,7 +288,7 @@ def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
         return None
     seen = traced_tuples((event for event in events() if event.root == root), {root: None})[root]
     tree = find_culprits(watch.tree(), seen)
-    return Life(
+    return Timeline(
         subject=f"root {root}",
         moments=moments,
         verdict=f"{left_by(tree)}{watch.later()}",
@@ -297,7 +297,7 @@ def life_of_root(events: Events, root: int, profile: Profile) -> Life | None:
     )
 
 
-def life_of_delivery(events: Events, delivery: str) -> Life | None:
+def timeline_of_delivery(events: Events, delivery: str) -> Timeline | None:
     """The history of a delivery in its components; None if the trace does not have the id.
 
     An id means nothing outside of its component and its process, so each component has its own sentence.
@@ -317,7 +317,7 @@ def life_of_delivery(events: Events, delivery: str) -> Life | None:
         f"{f'in {owner[-1]} ' if owner[-1] else ''}{owner[0]}[{owner[1]}] {_completed(counts, hidden.get(owner, ''))}"
         for owner, counts in done.items()
     ]
-    return Life(
+    return Timeline(
         subject=f"delivery {delivery}",
         moments=moments,
         verdict="; ".join(sentences) or "no component received a tuple of this id",

@@ -28,6 +28,7 @@ def as_bolt(program: Program, cls: ClassInfo) -> Component:
         name=cls.name,
         cls=cls,
         lineage=program.lineage(cls).order,
+        ahead=program.lineage(cls).order,
         dialect=DIALECTS[0],
         role=replace(BOLT, entries=entries),
         auto_ack=False,

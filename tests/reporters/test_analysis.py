@@ -26,11 +26,11 @@ from ackdoctor.spark.tables import (
     Forecast,
     Holder,
     Latency,
-    Life,
-    LifeRow,
     Quarantined,
     Replays,
     RowCounts,
+    Timeline,
+    TimelineRow,
     TreeCount,
 )
 from tests.sampled import sampled
@@ -100,12 +100,14 @@ ANALYSIS = Analysis(
     combs=(Comb(period_s=30, bursts=4, roots=44),),
     replays=(Replays(spout="orders", ids=2, emits=5, most=3, worst="order-7"),),
     forecast=Forecast(per_second=3.0, fit=1.0, entry_bytes=144, heap=768 << 20, full_in="21 days"),
-    lives=(
-        Life(
+    timelines=(
+        Timeline(
             tree=TREE,
             rows=(
-                LifeRow(time_ms=0, what="init", component="orders", task=3, delivery="", value=7, site=""),
-                LifeRow(
+                TimelineRow(
+                    time_ms=0, what="init", component="orders", task=3, delivery="", value=7, site=""
+                ),
+                TimelineRow(
                     time_ms=1,
                     what="ack",
                     component="sql",
@@ -114,7 +116,7 @@ ANALYSIS = Analysis(
                     value=7,
                     site="sql.py:9 execute",
                 ),
-                LifeRow(
+                TimelineRow(
                     time_ms=1,
                     what="spout gets ack",
                     component="__acker",
@@ -123,7 +125,7 @@ ANALYSIS = Analysis(
                     value=0,
                     site="",
                 ),
-                LifeRow(
+                TimelineRow(
                     time_ms=8,
                     what="ack",
                     component="sql",
@@ -134,7 +136,7 @@ ANALYSIS = Analysis(
                 ),
             ),
         ),
-        Life(tree=replace(TREE, root=67), rows=(), more=0),
+        Timeline(tree=replace(TREE, root=67), rows=(), more=0),
     ),
     quarantine=(Quarantined(file="worker.log.3.gz", reason="cut off", rows=5, sample="2026-01-01 00:0"),),
 )
@@ -165,7 +167,7 @@ def test_text_from_an_input_is_escaped(text):
 
 def test_the_page_shows_each_life_once_and_opens_the_first(text):
     assert re.findall(
-        r'<details class="life" name="lives"( open)?><summary><bdi class="mono">(-?\d+)', text
+        r'<details class="root" name="roots"( open)?><summary><bdi class="mono">(-?\d+)', text
     ) == [
         (" open", "-66"),
         ("", "67"),
@@ -187,7 +189,7 @@ def test_page_and_screen_explain_dropped_entries_alike():
     trees = tuple(
         TreeCount(verdict="expired", residue=each.value, roots=roots, left=0) for each, roots in kinds
     )
-    rested = replace(ANALYSIS, trees=trees, lives=())
+    rested = replace(ANALYSIS, trees=trees, timelines=())
     on_screen = StringIO()
     screen(REPORT, rested, on_screen, Context(sources=Sources(root=Path())), 200)
     cells = '<tr><td class="n">{}</td><td>expired</td><td class="n">0</td><td>{}</td></tr>'
@@ -420,7 +422,7 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 @pytest.mark.parametrize("width", sampled([420, 1280], [420]))
 def test_a_browser_shows_the_page_without_a_sideways_scroll(text, tmp_path, width):
     probe = (
-        "document.querySelectorAll('.life > summary')[1].click();"
+        "document.querySelectorAll('.root > summary')[1].click();"
         "document.title = [document.documentElement.scrollWidth <= innerWidth,"
         "document.querySelector('svg').getBoundingClientRect().width > 200].join(' ')"
     )

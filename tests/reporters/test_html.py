@@ -36,7 +36,7 @@ def analysis_page(name: str = "sql", amount: int = 3) -> str:
         ackers=tuple(
             AckerLoad(run=name, acker=n, roots=1, messages=1, high_water=1, pending=1) for n in range(amount)
         ),
-        lives=ANALYSIS.lives * amount,
+        timelines=ANALYSIS.timelines * amount,
         quarantine=tuple(Quarantined(file=name, reason=name, rows=n, sample=name) for n in range(amount)),
         unreadable=tuple(Unreadable(path=name, line=n, column=0, reason=name) for n in range(amount)),
         notes=(name,),

@@ -18,8 +18,8 @@ from ackdoctor.model.trace import (
     Verdict,
 )
 from ackdoctor.reporters import ASCII, COLOURED, Context
-from ackdoctor.reporters.trace import About, document, life, screen, verdict
-from ackdoctor.tracer.replay import Life, Moment
+from ackdoctor.reporters.trace import About, document, screen, timeline, verdict
+from ackdoctor.tracer.replay import Moment, Timeline
 from tests.reporters.samples import LEAK, RUN, SEEN, context
 
 TALLY = RunTally(
@@ -235,9 +235,9 @@ def test_the_document_has_the_figures_and_ids_as_text():
 
 def test_repeated_events_are_one_line():
     moment = Moment(time_ns=0, what="ack 1", component="sql[4]", state="{66 {- 1}}")
-    long = Life(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
+    long = Timeline(subject="root 66", moments=(moment, moment, moment), verdict="v", law="l", more=2)
     stream = io.StringIO()
-    life(long, stream, context())
+    timeline(long, stream, context())
     assert stream.getvalue().splitlines() == [
         "root 66",
         "",

@@ -97,7 +97,7 @@ def test_the_tables(analysis):
         TreeCount(verdict="expired", residue=even, roots=3, left=3),
     )
     assert analysis.holders == (Holder(component="audit", stream="default", roots=3),)
-    assert [row.what for row in analysis.lives[0].rows] == [
+    assert [row.what for row in analysis.timelines[0].rows] == [
         "emitted",
         "received",
         "init",
@@ -385,7 +385,7 @@ def test_a_root_of_one_run_is_none_of_another(spark):
         "a": ["sql"],
         "b": ["mail"],
     }
-    holders = {life.tree.run: [row.component for row in life.rows] for life in found.lives}
+    holders = {life.tree.run: [row.component for row in life.rows] for life in found.timelines}
     assert holders == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
 
 

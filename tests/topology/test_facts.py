@@ -84,6 +84,64 @@ def test_a_java_bolt(body, anchors, completes):
     assert facts.streams == {"default": ("word", "count"), "late": ("word",)}
 
 
+_JOIN = """
+    Tuple other = waiting.remove(input.getString(0));
+    if (other == null) { waiting.put(input.getString(0), input); return; }
+    EMIT
+    collector.ack(other); collector.ack(input);
+"""
+
+
+@pytest.mark.parametrize(
+    ("emit", "anchors"),
+    [
+        ("collector.emit(input, new Values(other.getString(1)));", Anchors.SOME),
+        ("String left = other.getString(1) + 1; collector.emit(input, new Values(left));", Anchors.SOME),
+        ("collector.emit(Arrays.asList(other, input), new Values(other.getString(1)));", Anchors.ALL),
+        ("collector.emit(other, new Values(other.getString(1)));", Anchors.ALL),
+        ("collector.emit(input, new Values(input.getString(1)));", Anchors.ALL),
+    ],
+)
+def test_a_join_that_anchors_to_one_side(emit, anchors):
+    field = "OutputCollector collector; Map<String, Tuple> waiting = new HashMap<>();"
+    source = _JAVA_BOLT.replace("OutputCollector collector;", field, 1).replace("BODY", _JOIN)
+    assert [each.anchors for each in java_facts(source.replace("EMIT", emit)).emits] == [anchors]
+
+
+def test_a_join_in_python_that_anchors_to_one_side():
+    body = "other = self.waiting.pop(tup.id, None)\nif other is None:\n    self.waiting[tup.id] = tup\n    return\n"
+    body += "self.emit([other.values[0]], anchors=[tup])\nself.ack(other)\nself.ack(tup)"
+    [emit] = python_facts(_bolt(body, "auto_ack = False")).emits
+    assert emit.anchors is Anchors.SOME
+
+
+@pytest.mark.parametrize(
+    ("linger", "seconds"),
+    [
+        ('props.put("linger.ms", 4500);', 4.5),
+        ('props.setProperty(ProducerConfig.LINGER_MS_CONFIG, "60000");', 60.0),
+        ('props.put("linger.ms", conf.get("linger"));', None),
+        ('props.put("batch.size", 4500);', None),
+    ],
+)
+def test_the_producer_of_a_bolt_lingers(linger, seconds):
+    made = f"this.collector = collector; Properties props = new Properties(); {linger}"
+    source = _JAVA_BOLT.replace("this.collector = collector;", made)
+    sends = "producer.send(input, (data, e) -> { if (e == null) collector.ack(input); else collector.fail(input); });"
+    found = java_facts(source.replace("BODY", sends)).linger
+    assert (found and found[0]) == seconds
+    assert java_facts(source.replace("BODY", "collector.ack(input);")).linger is None
+
+
+@pytest.mark.parametrize("given", ["linger_ms=50000", "**{'linger.ms': 50000}"])
+def test_the_producer_of_a_python_bolt_lingers(given):
+    source = _bolt("self.kept.append(tup)", "auto_ack = False")
+    source += f"\n    def initialize(self, conf, context):\n        self.producer = KafkaProducer({given})\n"
+    found = python_facts(source).linger
+    assert found is not None
+    assert found[0] == 50.0
+
+
 def test_the_settings_of_a_java_bolt_have_their_lines():
     tick, timeout = java_facts(_JAVA_BOLT.replace("BODY", "collector.ack(input);")).settings
     assert (tick.key, tick.value, tick.place.line) == ("topology.tick.tuple.freq.secs", 10, 13)
@@ -143,7 +201,13 @@ def _spout(fail: str) -> str:
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.client.basic_reject(tup_id, requeue=True)", OnFail.SOURCE, 20),
         ("self.client.basic_nack(tup_id)", OnFail.SOURCE, 20),
+        ("self.pending.pop(tup_id).change_visibility(VisibilityTimeout=0)", OnFail.SOURCE, 20),
         ("self.client.basic_reject(tup_id, requeue=False)", OnFail.UNKNOWN, 20),
+        ("self.client.basic_reject(tup_id, requeue=self.requeue)", OnFail.UNKNOWN, 20),
+        ("self.client.basic_nack(tup_id, False, self.requeue)", OnFail.UNKNOWN, 20),
+        ("self.client.basic_nack(tup_id, False)", OnFail.SOURCE, 20),
+        ("self.pending[tup_id].reject()", OnFail.UNKNOWN, 20),
+        ("self.pending[tup_id].reject(requeue=True)", OnFail.SOURCE, 20),
         ("self.archive.handle(tup_id)", OnFail.UNKNOWN, 20),
         ("self.inner.fail(tup_id)", OnFail.UNKNOWN, 20),
         ("self.log.rewind(tup_id)", OnFail.UNKNOWN, 20),  # next_tuple reads no log
@@ -154,6 +218,16 @@ def _spout(fail: str) -> str:
         (
             "if self.tries[tup_id] > 3:\n    self.dead_letters.put(tup_id)\n    return\nself.queue.append(tup_id)",
             OnFail.BURIED,
+            21,
+        ),
+        (
+            "if self.tries[tup_id] > 3:\n    self.client.rpush('words:dead', tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BURIED,
+            21,
+        ),
+        (
+            "if self.tries[tup_id] > 3:\n    self.dead.add(tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BOUNDED,
             21,
         ),
         ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
@@ -203,6 +277,38 @@ self.send(tup_id)""")
     assert facts.on_fail is OnFail.BOUNDED
     assert facts.on_fail_place is not None
     assert facts.on_fail_place.line == 22
+
+
+_QUEUE_SPOUT = """
+public class Made extends BaseRichSpout {
+  SpoutOutputCollector out;
+  com.rabbitmq.client.Channel channel;
+  Inbox inbox;
+  boolean autoAck, requeue;
+  public void open(Map conf, TopologyContext context, SpoutOutputCollector out) {
+    this.out = out;
+    requeue = (Boolean) conf.get("requeue");
+    channel.basicConsume("orders", AUTO, inbox);
+  }
+  public void nextTuple() { Order o = inbox.next(); out.emit(new Values(o.body), o.tag); }
+  public void ack(Object id) { settle(id, tag -> channel.basicAck(tag, false)); }
+  public void fail(Object id) { settle(id, tag -> channel.basicReject(tag, BACK)); }
+  void settle(Object id, Action action) { action.run((long) id); }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    ("auto", "back", "fails", "acks"),
+    [
+        ("false", "true", OnFail.SOURCE, SourceAck.ON_ACK),
+        ("false", "requeue", OnFail.UNKNOWN, SourceAck.ON_ACK),
+        ("autoAck", "true", OnFail.SOURCE, SourceAck.UNKNOWN),
+    ],
+)
+def test_settings_decide_whether_a_queue_gives_a_failed_message_back(auto, back, fails, acks):
+    facts = java_facts(_QUEUE_SPOUT.replace("AUTO", auto).replace("BACK", back))
+    assert (facts.on_fail, facts.source_ack) == (fails, acks)
 
 
 def test_an_id_that_may_be_none():

@@ -1,26 +1,26 @@
-"""The life of one root."""
+"""The timeline of one root."""
 
 from ackdoctor.acker.versions import profile
 from ackdoctor.model.trace import Event, EventKind
-from ackdoctor.tracer.replay import Life, life_of_delivery, life_of_root
+from ackdoctor.tracer.replay import Timeline, timeline_of_delivery, timeline_of_root
 from tests.trace_rows import events_of
 
 OLD, NEW = profile("storm-1.1.0"), profile("storm-2.8.8")
 
 
-def life(*lines: str, version: str = "storm-1.1.0", root: int = 66) -> Life:
+def timeline(*lines: str, version: str = "storm-1.1.0", root: int = 66) -> Timeline:
     events = events_of(list(lines))
-    found = life_of_root(lambda: events, root, profile(version))
+    found = timeline_of_root(lambda: events, root, profile(version))
     assert found is not None
     return found
 
 
-def drawn(found: Life) -> list[str]:
+def drawn(found: Timeline) -> list[str]:
     return [f"{moment.what} | {moment.state} | {moment.answer}".rstrip(" |") for moment in found.moments]
 
 
 def test_seed_000_has_its_known_life():
-    found = life("init 66 8", "ack 66 11 by bolt1", "ack 66 4 by bolt2", "ack 66 7 by bolt3")
+    found = timeline("init 66 8", "ack 66 11 by bolt1", "ack 66 4 by bolt2", "ack 66 7 by bolt3")
     assert drawn(found) == [
         "init 8 | {66 {11 8}}",
         "ack 11 | {66 {11 3}}",
@@ -32,7 +32,7 @@ def test_seed_000_has_its_known_life():
 
 
 def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
-    found = life("init 66 1", "ack 66 1 by sql", "ack 66 1 by sql")
+    found = timeline("init 66 1", "ack 66 1 by sql", "ack 66 1 by sql")
     assert drawn(found) == ["init 1 | {66 {11 1}}", "ack 1 | {} | ACK to task 11", "ack 1 | {66 {- 1}}"]
     assert found.verdict == (
         "acker: root 66 leaves an orphan, value 1; the spout got ack; "
@@ -45,13 +45,13 @@ def test_a_second_ack_makes_an_orphan_and_the_value_names_its_sender():
 
 
 def test_a_fail_that_beats_the_other_branch():
-    found = life("init 66 3", "fail 66", "ack 66 2 by right", version="storm-2.8.8")
+    found = timeline("init 66 3", "fail 66", "ack 66 2 by right", version="storm-2.8.8")
     assert drawn(found) == ["init 3 | {66 {11 3}}", "fail | {} | FAIL to task 11", "ack 2 | {66 {- 2}}"]
     assert found.verdict.startswith("acker: root 66 leaves an orphan, value 2; the spout got fail")
 
 
 def test_a_root_that_rotation_drops():
-    found = life("init 66 3", "tick", "tick", version="storm-1.2.4")
+    found = timeline("init 66 3", "tick", "tick", version="storm-1.2.4")
     assert drawn(found) == ["init 3 | {66 {11 3}}", "rotated away | {}"]
     assert found.verdict == (
         "acker: root 66 leaves a tracked entry, value 3; the spout timed out and replays; rotation has dropped it"
@@ -59,7 +59,7 @@ def test_a_root_that_rotation_drops():
 
 
 def test_an_init_that_comes_after_its_ack_answers_its_task():
-    found = life("ack 66 1", "init 66 1")
+    found = timeline("ack 66 1", "init 66 1")
     assert drawn(found) == ["ack 1 | {66 {- 1}}", "init 1 | {} | ACK to task 11"]
 
 
@@ -74,7 +74,7 @@ def test_rows_of_components_are_between_the_messages_that_they_caused():
     )
     other = acked._replace(delivery="8")
     events = [linked, acked, other, *events_of(["ack 66 1"])]
-    found = life_of_root(lambda: events, 66, NEW)
+    found = timeline_of_root(lambda: events, 66, NEW)
     assert found is not None
     assert [(m.what, m.delivery, m.site) for m in found.moments] == [
         ("linked 1", "7", ""),
@@ -84,12 +84,12 @@ def test_rows_of_components_are_between_the_messages_that_they_caused():
 
 
 def test_a_root_outside_the_trace_has_no_life():
-    assert life_of_root(list, 66, OLD) is None
+    assert timeline_of_root(list, 66, OLD) is None
 
 
 def delivery(*kinds: EventKind) -> str:
     events = [Event(kind=kind, time_ns=n, component="sql", delivery="7") for n, kind in enumerate(kinds)]
-    found = life_of_delivery(lambda: events, "7")
+    found = timeline_of_delivery(lambda: events, "7")
     assert found is not None
     return found.verdict
 
@@ -108,7 +108,7 @@ def test_one_id_in_two_components_is_two_tuples():
     received = Event(kind=EventKind.RECEIVED, time_ns=1, component="sql", delivery="7")
     acked = received._replace(kind=EventKind.ACKED)
     other = received._replace(component="store", task=2)
-    found = life_of_delivery(lambda: [received, acked, other], "7")
+    found = timeline_of_delivery(lambda: [received, acked, other], "7")
     assert found is not None
     assert found.verdict == (
         "sql[0] acked it once; store[2] never acked it, and owed exactly one ack or one fail"
@@ -118,7 +118,7 @@ def test_one_id_in_two_components_is_two_tuples():
 def test_one_id_in_two_tests_has_two_histories():
     received = Event(kind=EventKind.RECEIVED, time_ns=1, component="sql", delivery="7", test="t.py::a")
     acked = received._replace(kind=EventKind.ACKED)
-    found = life_of_delivery(lambda: [received, acked, received._replace(test="t.py::b")], "7")
+    found = timeline_of_delivery(lambda: [received, acked, received._replace(test="t.py::b")], "7")
     assert found is not None
     assert [moment.test for moment in found.moments] == ["t.py::a", "t.py::a", "t.py::b"]
     assert found.verdict == (
@@ -137,6 +137,6 @@ def test_a_delivery_of_an_unobserved_component_is_not_called_never_completed():
     hidden = Event(
         EventKind.NAMED, 9, component="count", task=4, note="pystorm Bolt unobserved: ack is replaced"
     )
-    found = life_of_delivery(lambda: [received, hidden], "7")
+    found = timeline_of_delivery(lambda: [received, hidden], "7")
     assert found is not None
     assert found.verdict == "count[4] was not observed: ack is replaced"

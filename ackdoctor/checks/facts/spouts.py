@@ -29,6 +29,7 @@ from ackdoctor.model.cfg import (
     Call,
     ClassInfo,
     Closure,
+    Compare,
     Drop,
     Expr,
     Function,
@@ -38,6 +39,7 @@ from ackdoctor.model.cfg import (
     Next,
     Return,
     Step,
+    Test,
     Throw,
     Unpack,
     Update,
@@ -221,6 +223,25 @@ def stored_for_ever(context: RuleContext) -> list[Use]:
     shrunk = shrunk_fields(context, functions)
     stores = _stores(context, functions, ids)
     return [use for use in stores if use.field not in shrunk and is_container(context, use.field)]
+
+
+def remembered_fields(context: RuleContext) -> set[str]:
+    """Return the fields in which `next_tuple` looks up whether it has emitted a record, and from which no callback reads.
+
+    An entry that is removed when its tuple is acked lets the spout emit the record again.
+    """
+    functions = reach(context, EntryKind.NEXT)
+    found = {use.field for use in uses(context, functions) if use.how in ("contains", "containsKey")}
+    for function in functions:
+        for step in function.cfg.steps:
+            if isinstance(step.op, Test):
+                parts = subexpressions(step.op.condition)
+                sets = (
+                    part.right for part in parts if isinstance(part, Compare) and part.op in ("in", "not in")
+                )
+                found.update(field for each in sets if (field := context.field(function, each)) is not None)
+    callbacks = uses(context, reach(context, EntryKind.ACKED, EntryKind.FAILED))
+    return found - {use.field for use in callbacks if use.how not in ("discard", "remove", "del")}
 
 
 def _derives_from_failed(fail: Function, function: Function, expr: Expr) -> bool:

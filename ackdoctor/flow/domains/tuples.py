@@ -221,6 +221,20 @@ def remove_tuple(context: Context, path: Path, state: State, field: str) -> Stat
     return state.with_token(removed, context.token_state(state, removed))
 
 
+def remove_entry(context: Context, path: Path, state: State, field: str) -> None:
+    """Record an entry that is removed by its key and not read; the path has completed no tuple, and holds none of the field."""
+    whole = Field(field)
+    if context.stored_stages.get(field) is not Stage.OWED or state.contents.get(whole) not in AS_FOUND:
+        return
+    nested = any(isinstance(each, Field) and each.name == field and each.part for each in state.contents)
+    used = any(
+        held.tick is not Tick.YES and (held.stage is not Stage.OWED or token.field == field)
+        for token, held in state.tokens.items()
+    )
+    if not (nested or used or _is_named(state, field)):
+        _record_dropped(context, path, field)
+
+
 def other_tuple(state: State, read: TokenRef) -> State:
     """Return the state after another stored tuple was read: the locals that hold an earlier one are unknown."""
     env = {name: value for name, value in state.env.items() if value != read or not is_named(Name(name))}

@@ -1,4 +1,4 @@
-"""TODO: docstring of ackdoctor.flow.transfer.buffer_loops."""
+"""Loops over buffers: which iterations a path may take, and what it then knows of the tuples in the buffer."""
 
 from collections.abc import Iterator, Mapping
 
@@ -115,7 +115,7 @@ def element_of_rest(
     """
     some = state.contents.get(Batch(token)) == UNKNOWN and completes_some(context, function, loop)
     if some and not _completes_each(context, function, loop):
-        return now._replace(stage=Stage.HELD, holder="an earlier loop")
+        return now._replace(stage=Stage.HELD, holders=("an earlier loop",))
     return now
 
 

@@ -7,7 +7,14 @@ from types import MappingProxyType
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
-from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_tuple
+from ackdoctor.flow.domains.tuples import (
+    drain_buffer,
+    empty_buffer,
+    forget_place,
+    put_back,
+    remove_entry,
+    remove_tuple,
+)
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.pure_calls import is_field, is_read_only
@@ -248,12 +255,7 @@ def _field_method(
         element = stored_tuple(field) if name == "setdefault" else None
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
-        read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
-        by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
-        takes = not inner and not by_tuple and _takes_out(context, path.function, call, field)
-        state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
-        raises = (takes or name != "remove") and may_raise(context, path.function, call)
-        return CallEffect(state, None if by_tuple else read, may_raise=raises)
+        return _read_element(context, path, state, call, field, inner=inner)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
     if name in CLEARS and not inner:
@@ -267,6 +269,22 @@ def _field_method(
     if context.keeps(field):
         release(context, path, field)
     return None
+
+
+def _read_element(
+    context: Context, path: Path, state: State, call: Call, field: str, *, inner: Token | None
+) -> CallEffect:
+    """Apply a method that returns an element of a field, or a part of the object `inner`, and may remove it."""
+    name, values = last_name(call.func), arguments(context, path, call)
+    read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
+    by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
+    takes = not inner and not by_tuple and _takes_out(context, path.function, call, field)
+    carries = any(value is not None and any(tokens_in(value)) for value in values)
+    if name in CONTAINER_REMOVALS and call.dropped and call.args and not (inner or by_tuple or carries):
+        remove_entry(context, path, state, field)
+    state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
+    raises = (takes or name != "remove") and may_raise(context, path.function, call)
+    return CallEffect(state, None if by_tuple else read, may_raise=raises)
 
 
 def _takes_out(context: Context, function: Function, call: Call, field: str) -> bool:

@@ -136,14 +136,25 @@ def _field_class(context: Context, name: str) -> ClassInfo | None:
     cls = field_class(context, holder) if holder else None
     if holder and cls is None:
         return None
-    values = [each for each in field_values(context, name) if each[1] != Literal(None)]
+    return _kept_class(context, cls, last, field_values(context, name))
+
+
+def field_class_of(context: Context, cls: ClassInfo, name: str) -> ClassInfo | None:
+    """Return the class of the project of the object in a field of another class."""
+    return _kept_class(context, cls, name, _assigned_in(context.program.lineage(cls).order, name))
+
+
+def _kept_class(
+    context: Context, cls: ClassInfo | None, name: str, values: Iterable[tuple[Function, Expr | Call]]
+) -> ClassInfo | None:
     made = {
         class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
         for where, value in values
+        if value != Literal(None)
     }
     if len(made) == 1 and None not in made:
         return made.pop()
-    found = context.component.declared(last) if cls is None else declared_field_of(context, cls, last)
+    found = context.component.declared(name) if cls is None else declared_field_of(context, cls, name)
     return _project(context, context.program.units[found[0].path], found[1]) if found is not None else None
 
 
@@ -184,6 +195,18 @@ def _other_class(context: Context, function: Function) -> ClassInfo | None:
     outermost = function.qualname.partition(".<locals>")[0]
     cls = context.unit(function).classes.get(outermost.rpartition(".")[0])
     return None if cls is None or cls in context.component.lineage else cls
+
+
+def called_function(context: Context, function: Function, func: Expr) -> Function | None:
+    """Return the function of the project that a call in a function runs: a method of its own object, or a global."""
+    if isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id == function.receiver:
+        cls = _other_class(context, function)
+        if cls is None:
+            return context.component.method(func.name)
+        order = context.program.lineage(cls).order
+        return next((each.methods[func.name] for each in order if func.name in each.methods), None)
+    symbols = context.program.resolve(context.unit(function), func)
+    return next((symbol for symbol in symbols if isinstance(symbol, Function)), None)
 
 
 def class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:

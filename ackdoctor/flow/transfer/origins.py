@@ -16,10 +16,12 @@ from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.declared import (
+    called_function,
     class_named,
     class_of,
     declared_type,
     field_class,
+    field_class_of,
     field_values,
     local_values,
     own_field_type,
@@ -53,6 +55,7 @@ from ackdoctor.model.cfg import (
     Name,
     Return,
     Unit,
+    Yield,
 )
 
 
@@ -113,7 +116,7 @@ def _lone_calls(function: Function) -> frozenset[Expr]:
 
 # ---- the origin of an object ----
 
-_MAX_DEPTH = 6  # of assignments from the object to its constructor
+_MAX_DEPTH = 9  # of assignments from the object to its constructor
 
 
 def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) -> bool:
@@ -139,9 +142,29 @@ def _all_remote(context: Context, values: Iterable[tuple[Function, Expr | Call]]
     """Whether all values that a local or a field may have are remote, apart from None."""
     known = [(where, value) for where, value in values if value != Literal(None)]
     return bool(known) and all(
-        is_remote(context, where, value.func if isinstance(value, Call) else value, depth + 1)
+        _is_remote_result(context, where, value.func, depth + 1)
+        if isinstance(value, Call)
+        else is_remote(context, where, value, depth + 1)
         for where, value in known
     )
+
+
+def _is_remote_result(context: Context, function: Function, func: Expr, depth: int) -> bool:
+    """Whether a library makes the result of a call, also of a function of the project: `self.connect()`."""
+    maker = called_function(context, function, func) if depth <= _MAX_DEPTH else None
+    if maker is None:
+        return is_remote(context, function, func, depth)
+    return _all_remote(context, ((maker, value) for value in _results(maker)), depth)
+
+
+def _results(maker: Function) -> Iterator[Expr]:
+    """Yield what a function returns; a generator is taken for a context manager, whose `with` gets what it yields."""
+    for step in maker.cfg.steps:
+        match step.op:
+            case Yield(value=value) | Return(value=value) if value is not None:
+                yield value
+            case _:
+                pass
 
 
 def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, Expr | Call]]:
@@ -217,7 +240,7 @@ def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
     names = declared_names(context, function, expr)
     if names:  # several after `import a.*`
         by_name = names[0].rpartition(".")[2] in context.library.memory_types
-        return (any if by_name else all)(_is_memory_name(context, name) for name in names)
+        return (any if by_name else all)(is_memory_name(context, name) for name in names)
     match expr:
         case Attr(name=field) if is_field(function, expr):
             values = list(own_field_values(context, function, field))
@@ -235,18 +258,22 @@ def _is_made_in_memory(context: Context, function: Function, value: Expr | Call)
         return isinstance(value, (Build, Literal))
     symbols = context.program.resolve(context.unit(function), value.func)
     return bool(symbols) and all(
-        isinstance(symbol, str) and (symbol in COLLECTION_WRAPPERS or _is_memory_name(context, symbol))
+        isinstance(symbol, str) and (symbol in COLLECTION_WRAPPERS or is_memory_name(context, symbol))
         for symbol in symbols
     )
 
 
-def _is_memory_name(context: Context, name: str) -> bool:
+def is_memory_name(context: Context, name: str) -> bool:
+    """Whether a qualified name belongs to a standard module that only computes."""
     library = context.library
     return name.startswith(library.memory) and not name.startswith(library.shared)
 
 
 def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo | None:
     """Return the class of the project that an object certainly has: by its declared type, or by its constructor."""
+    owner = context.program.owner(function)
+    if owner is not None and owner not in context.component.lineage and is_field(function, expr):
+        return field_class_of(context, owner, last_name(expr))
     if (declared := class_of(context, function, State(), expr)) is not None:
         return declared
     match expr:
@@ -281,14 +308,12 @@ def _local_class(context: Context, function: Function, local: Name) -> ClassInfo
 
 def _result_class(context: Context, function: Function, call: Call) -> ClassInfo | None:
     """Return the class of what a function of the project returns: `Store.instance()`, `get_store()`."""
-    symbols = context.program.resolve(context.unit(function), call.func)
-    maker = next((symbol for symbol in symbols if isinstance(symbol, Function)), None)
+    maker = called_function(context, function, call.func)
     if maker is None:
         return None
     unit = context.unit(maker)
     if maker.returns:
         found = context.program.type_of(unit, maker.returns)
         return found if isinstance(found, ClassInfo) else None
-    returned = [step.op.value for step in maker.cfg.steps if isinstance(step.op, Return)]
-    made = {project_class(context, maker, value) if value is not None else None for value in returned}
+    made = {project_class(context, maker, value) for value in _results(maker) if value != Literal(None)}
     return made.pop() if len(made) == 1 else None

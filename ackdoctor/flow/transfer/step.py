@@ -7,9 +7,10 @@ from ackdoctor.flow.domains.aliases import ALIASES
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
 from ackdoctor.flow.domains.product import PRODUCT
-from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice
+from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice, remove_entry
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.facts import tested_subjects
+from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.assignment import assign, unpack, update
 from ackdoctor.flow.transfer.escape import completes_any
@@ -139,6 +140,8 @@ def _done(context: Context, path: Path, step: Step) -> State:
             if isinstance(held, Field) and is_whole_slice(step.op.target) and not held.taken:
                 state = empty_buffer(context, path, state, held.name, in_place=True)
             elif isinstance(held, Field):
+                if is_field(function, whole):
+                    remove_entry(context, path, state, held.name)
                 state = context.touch(state, held)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):

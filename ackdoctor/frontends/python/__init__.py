@@ -13,7 +13,14 @@ from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
 from ackdoctor.frontends.python.managers import managers_of
 from ackdoctor.frontends.python.measure import Positions
-from ackdoctor.frontends.python.source import Translation, decode, is_python2, too_deep, translate
+from ackdoctor.frontends.python.source import (
+    Translation,
+    decode,
+    has_old_handlers,
+    is_python2,
+    too_deep,
+    translate,
+)
 from ackdoctor.frontends.python.statements import names_bound
 from ackdoctor.model.cfg import Arg, Bind, Call, ClassInfo, Closure, Expr, Function, Literal, Mix, Param, Unit
 from ackdoctor.model.finding import Unreadable
@@ -54,14 +61,14 @@ def _parse(path: str, text: str) -> tuple[cst.Module, Translation | None] | Unre
     if deep is not None:
         return deep
     tree = _tree(text)
-    if isinstance(tree, cst.Module):
+    if isinstance(tree, cst.Module) and not has_old_handlers(text):
         return tree, None
     translation = translate(text)
     if translation is not None:
         translated = _tree(translation.text)
         if isinstance(translated, cst.Module):
             return translated, translation
-    return _unreadable(path, text, tree)
+    return (tree, None) if isinstance(tree, cst.Module) else _unreadable(path, text, tree)
 
 
 def _tree(text: str) -> cst.Module | BaseException:

@@ -174,11 +174,17 @@ _ONLY_PYTHON2 = re.compile(
     r"|(?<!six)\.(?:iteritems|itervalues|iterkeys|has_key)\(",
     re.MULTILINE,
 )
+_OLD_HANDLER = re.compile(r"^[ \t]*except[ \t(][^:#\n]*,[ \t]*[a-z_]\w*[ \t]*:", re.MULTILINE)
 
 
 def is_python2(text: str) -> bool:
     """Whether a text uses names that only Python 2 has; it may still parse as Python 3."""
     return _ONLY_PYTHON2.search(text) is not None
+
+
+def has_old_handlers(text: str) -> bool:
+    """Whether a text has `except E, e:`, in which Python 3.14 takes `e` for another class: the name says that it is none."""
+    return _OLD_HANDLER.search(text) is not None
 
 
 class _Edit(NamedTuple):

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from ackdoctor.model.topology import Gap, Place, Setting, Value
-from ackdoctor.topology.objects import Data, Invocation, Obj, Ref, describe, plain
-from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.model.topology import Gap, Place, Setting
+from ackdoctor.topology.objects import Data, Invocation, Obj, Ref, describe
+from ackdoctor.topology.readers.undecided import undecided_settings, value_of
 
 CONFIGS = frozenset(
     f"{package}.Config"
@@ -122,7 +122,7 @@ def _effect(
     """The settings that one call changes."""
     name, place = call.name, call.place
     if name == _ACKING and args:
-        mode: Value = plain(args[0], place)
+        mode = value_of(args[0], place)
         if isinstance(mode, bool):
             mode = "ATLEAST_ONCE" if mode else "ATMOST_ONCE"
         yield Setting(key=MODE, value=mode, place=place, component=component)
@@ -165,10 +165,3 @@ def key_of(key: Data) -> str | None:
         text = key.last.lower().replace("_", ".")
         return _SPELLED.get(text, text)
     return None
-
-
-def value_of(data: Data, place: Place) -> Value:
-    """The value of a setting; an upper-case constant of a library is its name."""
-    if isinstance(data, Ref) and data.cls is None and data.last.isupper():
-        return data.last
-    return plain(data, place)

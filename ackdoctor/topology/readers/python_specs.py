@@ -11,8 +11,8 @@ from ackdoctor.flow.program import Program
 from ackdoctor.model.cfg import PYTHON, ClassInfo
 from ackdoctor.model.topology import DEFAULT_STREAM, UNREAD, Edge, Gap, Node, Place, Setting, Topology
 from ackdoctor.topology.interpreter import Entry, Run, explore
-from ackdoctor.topology.objects import Data, Invocation, Library, Obj, Ref, describe, plain
-from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.topology.objects import Data, Invocation, Library, Obj, Ref, describe
+from ackdoctor.topology.readers.undecided import undecided_settings, value_of
 from ackdoctor.topology.settings import MODE
 from ackdoctor.topology.shell import runs
 
@@ -26,8 +26,6 @@ _GROUPINGS = {name: name.lower() for name in "SHUFFLE GLOBAL DIRECT ALL NONE LOC
 _GROUPINGS["LOWEST"] = "global"
 _CUSTOM = frozenset({"custom", "custom_object", "custom_serialized"})
 _ACKING = "topology.acking"  # of Heron before 0.15, whose Python package was pyheron
-_MODES = {name: name for name in "ATMOST_ONCE ATLEAST_ONCE EFFECTIVELY_ONCE".split()}  # constants of Heron
-_MODES["EXACTLY_ONCE"] = "EFFECTIVELY_ONCE"  # its name before 0.15.2
 _KEYS = {"TOPOLOGY_ENABLE_ACKING": _ACKING}  # constants that do not spell their keys
 
 # the positional parameters of each call
@@ -260,8 +258,7 @@ def _key(constant: Ref) -> str:
 
 def setting_of(key: str, value: Data, place: Place, component: str = "") -> Setting:
     """One setting; a constant of Heron's reliability modes is the mode's name."""
-    mode = _MODES.get(value.last) if isinstance(value, Ref) else None
-    return Setting(key=key, value=mode or plain(value, place), place=place, component=component)
+    return Setting(key=key, value=value_of(value, place), place=place, component=component)
 
 
 def with_mode_of_pyheron(topology: Topology) -> Topology:
@@ -271,7 +268,7 @@ def with_mode_of_pyheron(topology: Topology) -> Topology:
         if setting.key != _ACKING or isinstance(setting.value, Gap):
             return replace(setting, key=MODE) if setting.key == _ACKING else setting
         acks = str(setting.value).lower() == "true"
-        return replace(setting, key=MODE, value=_MODES["ATLEAST_ONCE" if acks else "ATMOST_ONCE"])
+        return replace(setting, key=MODE, value="ATLEAST_ONCE" if acks else "ATMOST_ONCE")
 
     return replace(topology, settings=tuple(map(translated, topology.settings)))
 

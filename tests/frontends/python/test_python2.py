@@ -46,6 +46,7 @@ def test_a_python_2_bolt_is_lowered_at_its_own_lines(golden):
         "# xrange, unicode and iteritems are gone",
         "text = self.unicode(word)",
         "import queue as Queue",
+        "try: f()\nexcept KeyError, socket.error: pass",
     ],
 )
 def test_python_3_is_not_taken_for_python_2(text):
@@ -57,6 +58,7 @@ def test_python_3_is_not_taken_for_python_2(text):
     [
         "#!/usr/bin/env python2.7\nimport storm",
         "import urllib2",
+        "try: f()\nexcept KeyError, e: pass",
         "try:\n    from Queue import Queue\nexcept ImportError:\n    from queue import Queue",
         "for i in xrange(10): pass",
         "isinstance(word, basestring)",

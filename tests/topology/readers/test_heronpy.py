@@ -136,6 +136,17 @@ def test_branches_are_topologies():
     assert all("FAST" in topology.branch for topology in found)
 
 
+def test_a_constant_of_a_module_that_is_not_read_decides_nothing():
+    topology = only("""
+        import limits
+        builder = TopologyBuilder("shop")
+        builder.add_spout("words", Words, par=1)
+        builder.set_config({constants.TOPOLOGY_RELIABILITY_MODE: limits.MODE})
+        builder.build_and_submit()
+        """)
+    assert topology.settings[0].value.why == "limits.MODE is not in these files"
+
+
 def test_components_in_a_loop_over_a_known_list():
     topology = only("""
         builder = TopologyBuilder("shop")

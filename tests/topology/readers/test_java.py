@@ -437,6 +437,18 @@ def test_heron_has_its_own_kind_and_mode() -> None:
     assert (found.kind, settings(found)) == ("heron-java", {":topology.reliability.mode": "ATLEAST_ONCE"})
 
 
+def test_a_constant_of_a_class_that_is_not_read_decides_nothing() -> None:
+    text = (
+        "package demo; import org.apache.storm.*; import org.apache.storm.topology.TopologyBuilder; import shop.Limits;\n"
+        f"class Main {{ public static void main(String[] args) {{ {GRAPH} Config conf = new Config();"
+        " conf.setNumAckers(Limits.ACKERS); conf.put(Config.TOPOLOGY_WORKERS, Limits.workers);"
+        " StormSubmitter.submitTopology(args[0], conf, b.createTopology()); } }"
+    )
+    (found,) = from_program(link({"demo/Main.java": text}), {"demo/Main.java"})
+    values = [each.value.why for each in found.settings if isinstance(each.value, Gap)]
+    assert values == ["Limits.ACKERS is not in these files", "Limits.workers is not in these files"]
+
+
 def test_jstorm_is_known_by_its_imports() -> None:
     text = (
         "package demo; import backtype.storm.*; import backtype.storm.topology.TopologyBuilder; import com.alibaba.jstorm.utils.JStormUtils;\n"
@@ -557,3 +569,35 @@ def test_ids_and_streams_are_constants_of_other_classes() -> None:
     errors = Attr(Attr(Global("Names"), "Streams"), "ERRORS")
     assert program.constant(main, errors) == Literal("errors")
     assert program.constant(main, Global("SPOUT")) == Literal("words")
+
+
+_RUNNER = """public class Runner {
+  final String topic; final int ackers;
+  Runner(String topic, int ackers) { this.topic = topic; this.ackers = ackers; }
+  void run() throws Exception {
+    TopologyBuilder b = new TopologyBuilder(); b.setSpout("words", new Words(), 2);
+    Config conf = new Config(); conf.setNumAckers(ackers);
+    StormSubmitter.submitTopology(topic, conf, b.createTopology());
+  }
+}
+"""
+
+
+def test_each_program_gives_its_arguments_to_a_shared_factory() -> None:
+    programs = {
+        f"demo/{name}.java": f"package demo; public class {name} {{ public static void main(String[] args) {{ {call} }} }}"
+        for name, call in {
+            "Orders": 'new Runner("orders", 2).run();',
+            "Logs": 'new Runner("logs", 0).run();',
+            "Same": 'new Runner("same", 2).run();',
+        }.items()
+    }
+    program = link({"demo/Runner.java": IMPORTS + _RUNNER, **programs})
+    found = from_program(program, {"demo/Runner.java", *programs})
+
+    assert {each.name: settings(each)[":topology.acker.executors"] for each in found} == {
+        "orders": 2,
+        "logs": 0,
+        "same": 2,
+    }
+    assert {each.main.path for each in found if each.main} == set(programs)
