@@ -77,9 +77,7 @@ def lint(
     inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay, wired=by_text)
     results = _results(read, inputs, cache, jobs, progress, memory)
     refused += (fault for result in results for fault in result.unreadable)
-    refused += (fault for each in read for fault in each.unreadable)
-    if memory is None:
-        refused += (fault for each in read for fault in _broken(each))
+    refused += (fault for each in read for fault in (*each.unreadable, *(() if memory else _broken(each))))
     findings = [finding for result in results for finding in result.findings]
     sources = _sources(read, files, findings, refused, overlay, top)
     ignored = partial(silenced, findings, sources)
