@@ -108,7 +108,9 @@ def read(
     folder = file.resolve().parent
     above = folder.parent if folder.name == _STREAMPARSE_FOLDER else folder
     root = project.resolve() if project is not None else above
-    if not root.is_dir() or not file.resolve().is_relative_to(root):
+    if not root.is_dir():
+        raise UsageError(f"--project: {project} is no directory")
+    if not file.resolve().is_relative_to(root):
         raise UsageError(f"--project: {file} is not below {project}")
     report = lint([root], Settings(directory=root), root=root, progress=progress)
     own = str(file.resolve().relative_to(root))

@@ -202,6 +202,7 @@ def _is_partial_join(context: RuleContext, emit: Emitted) -> bool:
         if isinstance(value, TokenRef)
         and value.token.kind is TokenKind.STORED
         and value.token not in anchored
+        and value.token in state.tokens
         and state.tokens[value.token].stage is Stage.OWED
     )
     return bool(others) and mentions_any(payload, derived_names(emit.function, others))

@@ -227,7 +227,8 @@ def test_what_cannot_run_is_one_sentence(shell, project, name, old, new, message
         (("topology.py", "--kill", "count@90s"), "--kill count@90s: the faults end after 60 s"),
         (("topology.py", "--stub", "shop=stubs"), "--stub: 'shop=stubs' is not MODULE:NAME=MODULE:CLASS"),
         (("topology.py", "--conf", "queue"), "--conf: 'queue' is not KEY=VALUE"),
-        (("topology.py", "--project", "/nowhere"), "is not below"),
+        (("topology.py", "--project", "/nowhere"), "--project: /nowhere is no directory"),
+        (("topology.py", "--project", "/usr"), "topology.py is not below /usr"),
         (("topology.py", "--stub", "shop:Source=stubs:None_"), "has no attribute 'None_'"),
         (
             ("topology.py",),
@@ -272,6 +273,12 @@ def test_a_component_that_does_not_return_is_named(shell, project, monkeypatch):
     code, out, _ = run(shell, "--limit", "1")
     assert code == 2
     assert out.startswith("INCOMPLETE: `count` did not return within 1 s of real time")
+
+
+def test_the_version_has_two_options(shell, project):
+    for option in ("--acker-version", "--profile"):
+        code, out, _ = run(shell, option, "storm-1.1.0")
+        assert (code, "with storm-1.1.0\n" in out) == (0, True)
 
 
 def test_a_fault_that_did_not_happen_is_said(shell, project):

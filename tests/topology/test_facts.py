@@ -501,3 +501,37 @@ def test_the_longest_sleep_of_a_handler(body, slept):
     helper = "\n    def pause(self):\n        time.sleep(60)\n"
     found = python_facts("import time\n" + _bolt(body) + helper).sleep
     assert (None if found is None else (found[0], found[1].line)) == slept
+
+
+def test_an_anchor_from_a_queue_that_other_threads_fill():
+    facts = java_facts("""
+    public class Made extends BaseRichBolt {
+      OutputCollector collector;
+      LinkedList<Object[]> emits = new LinkedList<Object[]>();
+      LinkedList<Tuple> done = new LinkedList<Tuple>();
+      Fetches fetches = new Fetches();
+      public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+      public void execute(Tuple input) {
+        synchronized (emits) {
+          for (Object[] each : emits) {
+            Tuple anchor = (Tuple) each[0];
+            Values values = (Values) each[1];
+            if (anchor == null) collector.emit(values);
+            else collector.emit(Arrays.asList(anchor), values);
+          }
+          emits.clear();
+        }
+        for (Tuple each : done) { collector.ack(each); }
+        done.clear();
+        fetches.add(input);
+      }
+      class Worker extends Thread {
+        public void run() {
+          Tuple next = fetches.take();
+          emits.add(new Object[] {next, new Values(next.getString(0))});
+          done.add(next);
+        }
+      }
+    }
+    """)
+    assert {emit.anchors for emit in facts.emits} == {Anchors.ALL, Anchors.NONE}
