@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import PurePath
 from typing import NamedTuple
 
+from ackdoctor.dialects import known
 from ackdoctor.tracer.worker_log import log_text
 
 _LONGEST_LINE = 10_000_000  # characters kept of a line
@@ -40,9 +41,20 @@ _ONLY_THROWN = re.compile(r"[\W_]*(?:(?:[\w$]+\.)+[\w$]+: ?)*(?:[\w$]+\.)*")
 _THROWS = re.compile(
     r"(?:Exception|Error|Throwable)(?::\s|\b\s*$)|[\w$]\.$"
 )  # at the end of what precedes an exception's words
+PYTHON_FRAMEWORKS = "|".join(
+    sorted(
+        {
+            module
+            for dialect in known()
+            if dialect.wire and not dialect.vendored
+            for module in dialect.wire.modules
+            if "." not in module
+        }
+    )
+)
 _FRAMEWORK_LOGGER = re.compile(
-    r"\b(?:o\.a\.|org\.apache\.|b\.s\.|backtype\.|c\.a\.j\.|com\.alibaba\.jstorm\.|com\.twitter\.heron\.|k\.|kafka\.|s\.k\.|s\.t\.|storm\.)\w"
-    r"|\bSTD(?:ERR|OUT|IO)\b|\b(?:pystorm|streamparse|petrel|pyleus|heronpy)\b"
+    r"\b(?:o\.a\.|org\.apache\.|b\.s\.|backtype\.|c\.a\.j\.|com\.alibaba\.jstorm\.|com\.twitter\.heron\.|k\.|kafka\.|s\.k\.|s\.t\.|storm\.|i\.n\.|io\.netty\.|c\.n\.c\.|com\.netflix\.)\w"
+    rf"|\bSTD(?:ERR|OUT|IO)\b|\b(?:{PYTHON_FRAMEWORKS})\b"
 )
 _NAME = r"[A-Za-z_$][\w$]*(?:\.[\w$]+)+"  # of a class
 # the logger's name, before the level or behind it
