@@ -5,7 +5,6 @@ Nothing here changes a report: files are known by size and time, results by the 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from typing import Any, TypeVar
 
 from ackdoctor.lint.discover import Discovery
@@ -133,12 +132,11 @@ def _is_same(one: Any, other: Any) -> bool:
     """Whether two functions, or parts of them, are equal in all but what is memoized; 1 and True are not."""
     if one is other:
         return True
-    kind: Any = type(one)
+    kind = type(one)
     if kind is not type(other):
         return False
-    names = _compared(kind)
-    if names:
-        return all(_is_same(getattr(one, name), getattr(other, name)) for name in names)
+    if compared := _COMPARED[kind] if kind in _COMPARED else _compared(kind):
+        return all(_is_same(getattr(one, name), getattr(other, name)) for name in compared)
     if issubclass(kind, (list, tuple)):
         return len(one) == len(other) and all(map(_is_same, one, other))
     if issubclass(kind, dict):
@@ -146,10 +144,12 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@cache
+_COMPARED: dict[type, tuple[str, ...]] = {}  # the fields of dataclasses; none for other classes
+
+
 def _compared(kind: type) -> tuple[str, ...]:
-    """Return the fields of a dataclass that are compared; none for another class."""
-    return tuple(each.name for each in fields(kind) if each.name != "memo") if is_dataclass(kind) else ()
+    names = [each.name for each in fields(kind) if each.name != "memo"] if is_dataclass(kind) else ()
+    return _COMPARED.setdefault(kind, tuple(names))
 
 
 # ---- results ----
