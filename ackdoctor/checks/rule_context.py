@@ -333,8 +333,7 @@ class RuleContext:
         """Create a finding of this rule; its witness is the path `path`, or the place alone without one.
 
         An event or a visit brings its own path, an event also its tuple.  By default the severity is the worst price of
-        the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception, or that a field
-        is null which `prepare` sets, or if a limit cut the analysis short, else MUST.
+        the misuse, at least a warning.
         """
         function, span, visit = _place(at)
         path = path or visit
@@ -346,12 +345,7 @@ class RuleContext:
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=words.note),))
         steps = tuple(replace(step, note=self._in_own_notation(step.note)) for step in evidence.steps)
-        if confidence is None:
-            assumed = path is not None and (
-                assumes_raise(path) or was_widened(path) or self._assumes_null(path)
-            )
-            limited = flow is not None and (flow.limited or flow.wrapped)
-            confidence = Confidence.MAY if assumed or limited else Confidence.MUST
+        confidence = self._confidence(flow, path) if confidence is None else confidence
         if severity is None:
             severity = max(self.severity(misuse), Severity.WARNING) if misuse else Severity.WARNING
         message = self._in_own_notation(words.message)
@@ -378,6 +372,17 @@ class RuleContext:
         if path is not None and token is not None:
             self.claims.append(Claim(finding, words.case, token, path, visit))
         return finding
+
+    def _confidence(self, flow: Flow | None, path: Path | None) -> Confidence:
+        """Return MAY for a path that assumes an undeclared exception, or that a field is null which `prepare` sets.
+
+        A limit that cut the analysis short makes it MAY as well.
+        """
+        if flow is not None and (flow.limited or flow.wrapped):
+            return Confidence.MAY
+        if path is not None and (assumes_raise(path) or was_widened(path) or self._assumes_null(path)):
+            return Confidence.MAY
+        return Confidence.MUST
 
     def _assumes_null(self, path: Path) -> bool:
         """Whether a path takes the side of a null test on which a field is null that `prepare` sets."""

@@ -44,8 +44,14 @@ def test_a_tuple_that_only_an_exception_misses_is_may():
         ("self.store = connect(conf)", "may"),
         ("self.store = None", "must"),
         ("if conf:\n                self.store = connect(conf)", "must"),
-        ("try:\n                self.store = connect(conf)\n            except OSError:\n                pass", "must"),
-        ("try:\n                self.store = connect(conf)\n            except OSError:\n                raise", "may"),
+        (
+            "try:\n                self.store = connect(conf)\n            except OSError:\n                pass",
+            "must",
+        ),
+        (
+            "try:\n                self.store = connect(conf)\n            except OSError:\n                raise",
+            "may",
+        ),
     ],
 )
 def test_a_tuple_that_only_a_missing_client_misses(start: str, confidence: str):
