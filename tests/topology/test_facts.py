@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.topology import Anchors, Gap, OnFail, SourceAck
+from ackdoctor.model.topology import Anchors, OnFail, SourceAck
 from tests.topology.component_sources import java_facts, python_facts
 
 _BOLT = """
@@ -140,19 +140,6 @@ def test_the_producer_of_a_python_bolt_lingers(given):
     found = python_facts(source).linger
     assert found is not None
     assert found[0] == 50.0
-
-
-def test_the_settings_of_a_java_bolt_have_their_lines():
-    tick, timeout = java_facts(_JAVA_BOLT.replace("BODY", "collector.ack(input);")).settings
-    assert (tick.key, tick.value, tick.place.line) == ("topology.tick.tuple.freq.secs", 10, 13)
-    assert timeout.key == "topology.message.timeout.secs"
-    assert isinstance(timeout.value, Gap)
-
-
-def test_the_settings_of_a_class_attribute():
-    source = _bolt("pass", "config = {'topology.tick.tuple.freq.secs': 5}")
-    [setting] = python_facts(source.replace("pystorm.bolt", "heronpy.api.bolt.bolt")).settings
-    assert (setting.key, setting.value, setting.place.line) == ("topology.tick.tuple.freq.secs", 5, 4)
 
 
 def test_a_bolt_that_keeps_tuples_holds_them():
@@ -501,3 +488,59 @@ def test_the_longest_sleep_of_a_handler(body, slept):
     helper = "\n    def pause(self):\n        time.sleep(60)\n"
     found = python_facts("import time\n" + _bolt(body) + helper).sleep
     assert (None if found is None else (found[0], found[1].line)) == slept
+
+
+def test_a_batch_that_the_bolt_builds_from_its_field_is_no_partial_join():
+    source = """
+    from pystorm.bolt import Bolt
+
+    class Count(Bolt):
+        auto_ack = False
+
+        def initialize(self, conf, context):
+            self.batches = {}
+
+        def process(self, tup):
+            self.batches.setdefault(tup.values[0], []).append(tup)
+            for key, tups in list(self.batches.items()):
+                self.emit([key, len(tups)], anchors=tups)
+                for each in tups:
+                    self.ack(each)
+                del self.batches[key]
+    """
+    [emit] = python_facts(source).emits
+    assert emit.anchors is not Anchors.SOME
+
+
+def test_an_anchor_from_a_queue_that_other_threads_fill():
+    facts = java_facts("""
+    public class Made extends BaseRichBolt {
+      OutputCollector collector;
+      LinkedList<Object[]> emits = new LinkedList<Object[]>();
+      LinkedList<Tuple> done = new LinkedList<Tuple>();
+      Fetches fetches = new Fetches();
+      public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+      public void execute(Tuple input) {
+        synchronized (emits) {
+          for (Object[] each : emits) {
+            Tuple anchor = (Tuple) each[0];
+            Values values = (Values) each[1];
+            if (anchor == null) collector.emit(values);
+            else collector.emit(Arrays.asList(anchor), values);
+          }
+          emits.clear();
+        }
+        for (Tuple each : done) { collector.ack(each); }
+        done.clear();
+        fetches.add(input);
+      }
+      class Worker extends Thread {
+        public void run() {
+          Tuple next = fetches.take();
+          emits.add(new Object[] {next, new Values(next.getString(0))});
+          done.add(next);
+        }
+      }
+    }
+    """)
+    assert {emit.anchors for emit in facts.emits} == {Anchors.ALL, Anchors.NONE}
