@@ -190,7 +190,9 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
             own = (each for each in done if field.holds(each) and (every or each.collection == field))
             token = next(own, None)
             places = list(completions(ended.path, token)) if token is not None else []
-            first = places[0] if len({id(place.step) for place in places}) == 1 else None  # else `_acked_twice`
+            first = (
+                places[0] if len({id(place.step) for place in places}) == 1 else None
+            )  # else `_acked_twice`
             if token is None or first is None or not (every or _is_in_loop(first)):
                 continue
             if context.is_first((field.name, stage)):
