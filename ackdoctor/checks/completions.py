@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from ackdoctor.checks.facts.fields import may_shrink_inside, shrunk_fields
+from ackdoctor.checks.facts.fields import may_shrink_inside, shrinks, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
 from ackdoctor.flow.expressions import callee_text
@@ -17,7 +17,7 @@ from ackdoctor.flow.witness import (
     line_text,
     raising_visit,
 )
-from ackdoctor.model.cfg import Call, Closure, Function, Throw, Way
+from ackdoctor.model.cfg import Call, Closure, EdgeKind, Function, Next, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Op, Stage
@@ -100,13 +100,32 @@ def leaving_place(
     return leaving_step(end, frozenset(deciding))
 
 
+def _end_of_owed_iteration(ended: Ended) -> Path:
+    """Return the end of the iteration over a batch that missed a tuple, if later iterations completed theirs."""
+    token = ended.token
+    if token is None or token.kind is not TokenKind.ELEMENT:
+        return ended.path
+    completed_later = False
+    for visit, _, _ in points_back(ended.path):
+        if not isinstance(visit.step.op, Next) or visit.via is not EdgeKind.BACK or visit.before is None:
+            continue
+        held = visit.state.tokens.get(token)
+        if held is None or held.stage not in (Stage.ACKED, Stage.FAILED):
+            end = (
+                visit.before if visit.inner is None else visit
+            )  # a helper's path is in the visit after the call
+            return end if completed_later else ended.path
+        completed_later = True
+    return ended.path
+
+
 def missed_completions(
     context: RuleContext, words: Words, misuse: Misuse, flow: Flow, missing: Iterable[Ended]
 ) -> Iterator[Finding]:
     """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one."""
     found: dict[tuple[str, int], Finding] = {}
     for ended in missing:
-        at = leaving_place(flow, ended.path, ended.token)
+        at = leaving_place(flow, _end_of_owed_iteration(ended), ended.token)
         finding = context.finding(words, misuse, at, flow=flow, path=ended.path, token=ended.token)
         line = (finding.site.path, finding.site.span.line)
         if line not in found or finding.confidence > found[line].confidence:
@@ -122,7 +141,7 @@ def ack103_double_ack(context: RuleContext) -> Iterator[Finding]:
     if context.component.auto_ack:
         return
     yield from _acked_twice(context)
-    yield from _acked_and_kept(context)
+    yield from _done_and_kept(context, Stage.ACKED)
 
 
 def _acked_twice(context: RuleContext) -> Iterator[Finding]:
@@ -140,27 +159,38 @@ def _acked_twice(context: RuleContext) -> Iterator[Finding]:
         yield context.finding(words, Misuse.TWICE, site, flow=repeat.flow, path=path, token=token)
 
 
-def _acked_and_kept(context: RuleContext) -> Iterator[Finding]:
-    """Yield one finding for each buffer whose tuples a handler acks and that no code of the component ever empties."""
+def _done_and_kept(context: RuleContext, stage: Stage) -> Iterator[Finding]:
+    """Yield one finding for each buffer whose tuples a handler completes and leaves in it.
+
+    Only if no code of the component ever empties the buffer, it is certain that another handler completes them again.
+    """
     if context.component.opaque or context.component.heirs:
         return
     shrunk = shrunk_fields(context, context.functions)
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
-            acked_all = contents == Contents(Stage.ACKED, every=True)
-            if not acked_all or not isinstance(field, Field) or field.taken or field.part:
+            done_all = contents == Contents(stage, every=True)
+            if not done_all or not isinstance(field, Field) or field.taken or field.part:
                 continue
-            if field.name in shrunk or may_shrink_inside(context, field.name):
+            if may_shrink_inside(context, field.name):
                 continue
-            acked = (token for token, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
-            token = next((each for each in acked if field.holds(each)), None)
+            steps = {visit.step for visit, _, _ in points_back(ended.path)}
+            if any(use.step in steps and shrinks(context, use) for use in uses(context, field=field.name)):
+                continue
+            done = (token for token, held in ended.state.tokens.items() if held.stage is stage)
+            token = next((each for each in done if field.holds(each)), None)
             places = list(completions(ended.path, token)) if token is not None else []
             first = (
                 places[0] if len({id(place.step) for place in places}) == 1 else None
             )  # else `_acked_twice`
-            if first is not None and context.is_first(field.name):
-                words = context.words("kept", field=f"self.{field.name}")
-                yield context.finding(words, Misuse.TWICE, first, flow=flow, path=ended.path, token=token)
+            if first is None or not context.is_first((first.step, field.name)):
+                continue
+            words = context.words("kept", field=f"self.{field.name}")
+            misuse = Misuse.TWICE if stage is Stage.ACKED else Misuse.MIXED
+            confidence = Confidence.MAY if field.name in shrunk else None
+            yield context.finding(
+                words, misuse, first, flow=flow, path=ended.path, token=token, confidence=confidence
+            )
 
 
 # ---- ACK104 ack-in-loop ----
@@ -263,6 +293,8 @@ def ack106_ack_and_fail(context: RuleContext) -> Iterator[Finding]:
                 yield from _auto_failed(context, repeat)  # else ack-in-loop reports the completion
         elif not repeat.automatic and not repeat.same_site and not context.component.auto_ack:
             yield from _by_hand(context, repeat)
+    if not context.component.auto_ack:
+        yield from _done_and_kept(context, Stage.FAILED)
 
 
 def _comes_before(repeat: Repeat) -> bool:

@@ -7,7 +7,14 @@ from types import MappingProxyType
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
-from ackdoctor.flow.domains.tuples import drain_buffer, empty_buffer, forget_place, put_back, remove_entry, remove_tuple
+from ackdoctor.flow.domains.tuples import (
+    drain_buffer,
+    empty_buffer,
+    forget_place,
+    put_back,
+    remove_entry,
+    remove_tuple,
+)
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.pure_calls import is_field, is_read_only
@@ -248,14 +255,9 @@ def _field_method(
         element = stored_tuple(field) if name == "setdefault" else None
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
-        read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
-        by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
-        takes = not inner and not by_tuple and _takes_out(context, path.function, call, field)
-        if name in CONTAINER_REMOVALS and call.dropped and call.args and not (inner or by_tuple or carried):
-            remove_entry(context, path, state, field)
-        state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
-        raises = (takes or name != "remove") and may_raise(context, path.function, call)
-        return CallEffect(state, None if by_tuple else read, may_raise=raises)
+        return _read_field(
+            context, path, call, state, TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
+        )
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
     if name in CLEARS and not inner:
@@ -271,12 +273,27 @@ def _field_method(
     return None
 
 
+def _read_field(context: Context, path: Path, call: Call, state: State, read: TokenRef) -> CallEffect:
+    """Apply a method call that reads an element of a field, or of an object in it, and may remove the element."""
+    name, field = last_name(call.func), read.token.field
+    values = arguments(context, path, call)
+    by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
+    whole = read == stored_tuple(field)
+    takes = whole and not by_tuple and _takes_out(context, path.function, call, field)
+    by_key = call.dropped and bool(values) and not any(any(tokens_in(value)) for value in values if value)
+    if whole and name in CONTAINER_REMOVALS and by_key:
+        remove_entry(context, path, state, field)
+    state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
+    raises = (takes or name != "remove") and may_raise(context, path.function, call)
+    return CallEffect(state, None if by_tuple else read, may_raise=raises)
+
+
 def _takes_out(context: Context, function: Function, call: Call, field: str) -> bool:
     """Whether a call removes a tuple from a field and gives it a name; an iterator's `next` removes nothing."""
     if call.dropped or not isinstance(call.func, Attr) or not is_field(function, call.func.obj):
         return False
     name = call.func.name
-    return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))
+    return name in CONTAINER_REMOVALS or (name in ("get", "get_nowait") and is_queue(context, field))
 
 
 def _reads_part(call: Call, name: str) -> bool:
