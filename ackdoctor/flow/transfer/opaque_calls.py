@@ -313,7 +313,13 @@ def enter(
 ) -> CallEffect | Enter:
     """Return the state at the entry of this function; `preset` are values in place of the call's own arguments."""
     if function.is_async and not call.awaited:
-        return opaque_call(context, path, call, preset)
+        plain = preset is not None or all(arg.name is None and not arg.star for arg in call.args)
+        if not plain or call.dropped:  # it never runs
+            return opaque_call(context, path, call, preset)
+        given = arguments(context, path, call) if preset is None else preset
+        own = () if receiver is None or function.binding == "static" else (receiver,)
+        coroutine = Partial(FunctionRef(function, captured, bare=True), (*own, *given))
+        return CallEffect(path.state, coroutine, may_raise=False)  # what awaits it runs it
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
     own = [receiver] if receiver is not None and function.binding != "static" else []
