@@ -109,7 +109,7 @@ def exactness(selectors: Iterable[str], code: str, name: str) -> int:
 def find_config(start: Path) -> Path | None:
     """Return the nearest ackdoctor.toml, or pyproject.toml with our table, in `start` or above it.
 
-    ConfigError for a file that may not be read: the settings may be in it.
+    ConfigError for a file that cannot be read, or is not TOML: the settings may be in it.
     """
     start = start.absolute()
     for directory in (start, *start.parents):
@@ -121,7 +121,11 @@ def find_config(start: Path) -> Path | None:
                 if error.errno in _NOT_THERE:
                     continue
                 raise ConfigError(f"{path}: cannot be read: {error.strerror}") from error
-            if name == "ackdoctor.toml" or (b"ackdoctor" in content and _ours(path, content) is not None):
+            if name == "ackdoctor.toml":
+                return path
+            # a foreign file may have long lines of versions
+            read = b"ackdoctor" in content or not _deep_line(content.decode("utf-8-sig", "replace"))
+            if read and _ours(path, content) is not None:
                 return path
     return None
 
@@ -186,8 +190,7 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
         import tomli as tomllib
     try:
         text = content.decode("utf-8-sig")
-        deep = next((number for number, line in enumerate(text.split("\n"), 1) if line.count(".") > _DOTS), 0)
-        if deep:  # tomllib takes quadratic time for a key of many parts
+        if deep := _deep_line(text):  # tomllib takes quadratic time for a key of many parts
             raise ConfigError(f"{path}:{deep}: more than {_DOTS} dots in one line")
         table: dict[str, object] = tomllib.loads(text)
     except RecursionError:
@@ -197,6 +200,11 @@ def _parse(path: Path, content: bytes) -> dict[str, object]:
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path}: not TOML: {error}") from None
     return table
+
+
+def _deep_line(text: str) -> int:
+    """Return the number of the first line with too many dots; 0 without one."""
+    return next((number for number, line in enumerate(text.split("\n"), 1) if line.count(".") > _DOTS), 0)
 
 
 def _line_of(text: str, pattern: str) -> str:

@@ -7,6 +7,7 @@ The code of the components runs in this process, each time imported afresh.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -54,11 +55,10 @@ class Trial:
 
     def run(self, options: Options, progress: Progress = None) -> Outcome:
         """Import the components afresh, and run them."""
-        with (
-            options.slept.replacing_sleep(),
-            imported(self.judged, self.project, self.stubs, options.limit) as classes,
-        ):
-            return run(self.judged, classes, options, installed_alone, progress)
+        with warnings.catch_warnings(), options.time.replacing():
+            warnings.simplefilter("ignore")
+            with imported(self.judged, self.project, self.stubs, options.limit) as classes:
+                return run(self.judged, classes, options, installed_alone, progress)
 
 
 def run_topology(
@@ -108,7 +108,9 @@ def read(
     folder = file.resolve().parent
     above = folder.parent if folder.name == _STREAMPARSE_FOLDER else folder
     root = project.resolve() if project is not None else above
-    if not root.is_dir() or not file.resolve().is_relative_to(root):
+    if not root.is_dir():
+        raise UsageError(f"--project: {project} is no directory")
+    if not file.resolve().is_relative_to(root):
         raise UsageError(f"--project: {file} is not below {project}")
     report = lint([root], Settings(directory=root), root=root, progress=progress)
     own = str(file.resolve().relative_to(root))

@@ -88,6 +88,21 @@ def test_a_pyproject_without_our_table_is_skipped(tmp_path):
     assert find_config(inner) == outer
 
 
+@pytest.mark.parametrize(
+    "content", [b"[tool.x\n", "[tool.ackdoctor]\n".encode("utf-16")], ids=["TOML", "UTF-16"]
+)
+def test_a_pyproject_that_does_not_parse_is_an_error_whatever_it_names(tmp_path, content):
+    (tmp_path / "pyproject.toml").write_bytes(content)
+    with pytest.raises(ConfigError, match=r"pyproject\.toml: not (TOML|UTF-8): "):
+        find_config(tmp_path)
+
+
+def test_a_foreign_pyproject_may_have_long_lines(tmp_path):
+    pins = ", ".join(f'"p{number}==1.2.3"' for number in range(300))
+    write_settings(tmp_path, f"[project]\ndependencies = [{pins}]\n", "pyproject.toml")
+    assert find_config(tmp_path) is None
+
+
 def test_unreadable_settings_are_an_error(tmp_path, monkeypatch):
     def denied(path: str, limit: int) -> bytes:
         if path == str(tmp_path / "pyproject.toml"):

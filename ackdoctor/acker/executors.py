@@ -303,6 +303,10 @@ class SpoutExecutor:
             del in_order[root]
         return tuple(_timeout(root, info) for root, info in late)
 
+    def info(self, root: int) -> TupleInfo | None:
+        """Return the entry of a root, None if it is not pending."""
+        return self._pending.get(root)
+
     def pending(self) -> dict[int, TupleInfo]:
         """Return every pending root, oldest bucket last."""
         return {root: info for bucket in self._pending.buckets() for root, info in bucket.items()}

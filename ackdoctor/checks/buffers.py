@@ -120,7 +120,7 @@ def _may_be_refused(context: RuleContext, flow: Flow, stored: Stored) -> bool:
 def _forgets_refusal(end: Ended, stored: Stored, call: Call) -> bool:
     """Whether a path learns that a queue refused a tuple, and ends with the tuple in no other place."""
     held = end.state.tokens.get(stored.token)
-    if held is None or held.stage is not Stage.HELD or held.holder != f"self.{stored.field}":
+    if held is None or held.stage is not Stage.HELD or held.holders != (f"self.{stored.field}",):
         return False
     answers: set[Expr] = {call.result}
     refused, after_offer = False, []

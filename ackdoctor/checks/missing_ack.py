@@ -159,7 +159,9 @@ def _stage(end: Ended) -> Stage | None:
     held = end.state.tokens.get(end.token) if end.token is not None else None
     runner = end.deferral.runner if end.deferral is not None else ""
     return (
-        held.stage if held is not None and (held.stage is not Stage.HELD or held.holder == runner) else None
+        held.stage
+        if held is not None and (held.stage is not Stage.HELD or held.holders == (runner,))
+        else None
     )
 
 

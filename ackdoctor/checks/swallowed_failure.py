@@ -60,8 +60,8 @@ _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 _UNDOES = frozenset({"rollback"})  # calls that leave the work undone
 # of the JDK and of Python: clients of remote stores raise them as well
 _CLIENT_ERRORS = frozenset(
-    "IOException SQLException ExecutionException TimeoutException OSError IOError EnvironmentError ConnectionError "
-    "TimeoutError".split()
+    "IOException SQLException RuntimeException ExecutionException TimeoutException OSError IOError EnvironmentError "
+    "ConnectionError TimeoutError".split()
 )
 _TELLS_AN_ERROR = re.compile(  # calls whose failure costs a report, and none of the tuple's work
     r"(?i)(report|log|trace|track)\w*(error|failure|exception)s?"

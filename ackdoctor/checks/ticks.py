@@ -180,6 +180,9 @@ def _is_never_called(context: RuleContext, verb: str) -> bool:
 # ---- ticks treated as data ----
 
 
+_TICK_MARKS = (Literal("__tick"), Literal("__system"))  # not the words of a log record
+
+
 def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
     name = context.component.name
     for flow in context.tuple_handlers():
@@ -190,13 +193,21 @@ def _treated_as_data(context: RuleContext) -> Iterator[Finding]:
 
 
 def _tests_for_tick(flow: Flow) -> bool:
-    """Whether some path decides whether the tuple is a tick, or a condition has a word for it."""
+    """Whether some path decides whether the tuple is a tick, or a condition or a call's argument has a word for it."""
     if any(isinstance(event, Ended) and event.tick is not Tick.MAYBE for event in flow.events):
         return True
-    conditions = (step.op.condition for step in flow.function.cfg.steps if isinstance(step.op, Test))
-    parts = (part for condition in conditions for part in subexpressions(condition))
+    ops = [step.op for step in flow.function.cfg.steps]
+    tested = (op.condition for op in ops if isinstance(op, Test))
+    passed = (arg.value for op in ops if isinstance(op, Call) for arg in op.args)
+    return any(map(_names_tick, tested)) or any(
+        (_names_tick(value) and not isinstance(value, Literal)) or value in _TICK_MARKS for value in passed
+    )
+
+
+def _names_tick(expr: Expr) -> bool:
     return any(
-        TICK.search(str(part.value) if isinstance(part, Literal) else last_name(part)) for part in parts
+        TICK.search(str(part.value) if isinstance(part, Literal) else last_name(part))
+        for part in subexpressions(expr)
     )
 
 

@@ -7,15 +7,8 @@ from typing import Annotated
 import typer
 
 from ackdoctor.acker.versions import NEWEST, Profile, profile
-from ackdoctor.cli.commands import (
-    AckerVersion,
-    OutputFile,
-    acker_option,
-    callback_of,
-    complete_words,
-    formats_option,
-)
-from ackdoctor.cli.lab_run import Run, Seed
+from ackdoctor.cli.commands import OutputFile, acker_option, callback_of, complete_words, formats_option
+from ackdoctor.cli.lab_run import LabVersion, Run, Seed
 from ackdoctor.cli.output import context_for, destination, escaping, require_writable
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import nearest
@@ -58,7 +51,7 @@ class Study:
         typer.Option(min=0.01, max=1, metavar="FACTOR", help="Shrink windows, rates and numbers: 0.01 to 1."),
     ] = 1.0
     seed: Seed = 0
-    acker_version: AckerVersion = None
+    acker_version: LabVersion = None
     output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
 
@@ -112,7 +105,7 @@ class Scenes:
         bool, typer.Option("--list", help="List the names of the scenes, and run none.")
     ] = False
     seed: Annotated[int, typer.Option(min=0, metavar="N", help="Decides ids, and the order of events.")] = 0
-    acker_version: AckerVersion = None
+    acker_version: LabVersion = None
     output_format: Annotated[str, formats_option(*_FORMATS)] = "full"
     output_file: OutputFile = None
 

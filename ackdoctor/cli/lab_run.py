@@ -16,14 +16,7 @@ from typing import Annotated, TypeAlias
 import typer
 
 from ackdoctor.acker.versions import NEWEST, profile
-from ackdoctor.cli.commands import (
-    AckerVersion,
-    OutputFile,
-    acker_option,
-    formats_option,
-    path_parser,
-    seconds_option,
-)
+from ackdoctor.cli.commands import OutputFile, acker_option, formats_option, path_parser, seconds_option
 from ackdoctor.cli.output import complain, destination, require_not_an_input, require_writable, write_report
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import FORMATS
@@ -62,6 +55,16 @@ _INTERRUPTED = 130
 
 Seed: TypeAlias = Annotated[
     int, typer.Option(min=0, metavar="N", help="Decides ids, and the order and times of events.")
+]
+
+LabVersion: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--acker-version",
+        "--profile",
+        metavar="VERSION",
+        help="The version to simulate: 1.1.0, storm-2.8.8, jstorm-2.4.0, heron. Default: the newest one.",
+    ),
 ]
 
 
@@ -143,7 +146,7 @@ class Run:
             help="Write what --search finds as a pytest test that runs it again.",
         ),
     ] = None
-    acker_version: AckerVersion = None
+    acker_version: LabVersion = None
     output_format: Annotated[str, formats_option(*FORMATS, "html")] = "full"
     output_file: OutputFile = None
 

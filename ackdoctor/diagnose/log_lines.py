@@ -9,6 +9,7 @@ from io import BufferedReader
 from pathlib import PurePath
 from typing import NamedTuple
 
+from ackdoctor.dialects import known
 from ackdoctor.tracer.worker_log import log_text
 
 _LONGEST_LINE = 10_000_000  # characters kept of a line
@@ -19,7 +20,8 @@ _CHECK_EVERY = 1 << 22
 _SHORTEST = 32  # characters that a line counts as
 # ---- JSON layouts ----
 _THREAD = ("thread", "thread_name", "process.thread.name", "_thread")
-_LEVEL = ("level", "log.level", "severity")
+_LEVEL = ("level", "log.level", "severity", "levelname")
+_LOGGER_FIELD = ("logger_name", "loggerName", "log.logger", "logger", "_logger", "name")
 _MESSAGE = ("message", "log", "msg", "textPayload", "short_message")
 # names of fields that contain an exception
 _EXCEPTION_FIELD = re.compile(r"err|exc|thrown|stack|trace|cause|full", re.IGNORECASE)
@@ -39,13 +41,27 @@ _ONLY_THROWN = re.compile(r"[\W_]*(?:(?:[\w$]+\.)+[\w$]+: ?)*(?:[\w$]+\.)*")
 _THROWS = re.compile(
     r"(?:Exception|Error|Throwable)(?::\s|\b\s*$)|[\w$]\.$"
 )  # at the end of what precedes an exception's words
-_FRAMEWORK_LOGGER = re.compile(
-    r"\b(?:o\.a\.|org\.apache\.|b\.s\.|backtype\.|c\.a\.j\.|com\.alibaba\.jstorm\.|com\.twitter\.heron\.|k\.|kafka\.|s\.k\.|s\.t\.|storm\.)\w"
-    r"|\bSTD(?:ERR|OUT|IO)\b"
+PYTHON_FRAMEWORKS = "|".join(
+    sorted(
+        {
+            module
+            for dialect in known()
+            if dialect.wire and not dialect.vendored
+            for module in dialect.wire.modules
+            if "." not in module
+        }
+    )
 )
-_LOGGER = re.compile(
-    r"^\S+ \S+ (?:[\w$]+\.)+[\w$]+ |\b(?:[A-Z]{4,5}) +(?:[\w$]+\.)+[\w$]+(?: -|:) "
-)  # of Storm's layouts
+_FRAMEWORK_LOGGER = re.compile(
+    r"\b(?:o\.a\.|org\.apache\.|b\.s\.|backtype\.|c\.a\.j\.|com\.alibaba\.jstorm\.|com\.twitter\.heron\.|k\.|kafka\.|s\.k\.|s\.t\.|storm\.|i\.n\.|io\.netty\.|c\.n\.c\.|com\.netflix\.)\w"
+    rf"|\bSTD(?:ERR|OUT|IO)\b|\b(?:{PYTHON_FRAMEWORKS})\b"
+)
+_NAME = r"[A-Za-z_$][\w$]*(?:\.[\w$]+)+"  # of a class
+# the logger's name, before the level or behind it
+_LOGGER_BEFORE = re.compile(rf"(?:^|[ \[]){_NAME}(?=[ \]])|- [\w.]+ - \[?$| [A-Za-z_]\w*  \[$")
+_LOGGER_AFTER = re.compile(
+    rf"[\]:]?[ \[]*(?:\d{{4}}-\d\d-\d\d[T ][\d:.,]+[ \[\]]+)?(?:{_NAME}(?:(?::\d+)?[ \]\[][^ \]]*\]|(?=[ :\]]))|[A-Za-z_]\w*(?: -|:))"
+)
 _OF_CHILD = "ShellLog pid:"  # before the text that a component logs through Storm
 _MOMENT = re.compile(r"(?P<day>\d{4}-\d\d-\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<part>[.,]\d{1,6})?")
 _MOMENT_WITHIN = 80  # characters at the beginning of a line that are searched for a time
@@ -140,14 +156,14 @@ def unpacked(line: str) -> Iterator[str]:
     """Yield the text lines of a JSON log entry; yield any other line unchanged."""
     entry = _entry(line)
     texts = dict(_texts("", entry))
-    thread, level, words = (
-        next(filter(None, map(texts.get, names)), "") for names in (_THREAD, _LEVEL, _MESSAGE)
+    thread, level, logger, words = (
+        next(filter(None, map(texts.get, names)), "") for names in (_THREAD, _LEVEL, _LOGGER_FIELD, _MESSAGE)
     )
     if not (thread or words):
         stack = _STACK.search(line) is not None
         yield from line.replace("\\n", "\n").replace("\\t", "\t").splitlines() if stack else (line,)
-    elif thread:
-        yield from f"[{level or 'INFO'}] {thread} {words}".splitlines()
+    elif thread or (logger and words):  # in the layout of a LocalCluster
+        yield from f"0 [{thread}] {level or 'INFO'} {logger} - {words}".splitlines()
     else:
         for each in words.splitlines():
             yield from unpacked(each)
@@ -222,10 +238,14 @@ def is_chatter(line: str, at: int) -> bool:
     level = _LEVEL_WORD.search(head)
     if level is None or not is_logged(line):
         return False
-    is_first = _ONLY_THROWN.fullmatch(head, level.end()) is not None
-    if _OF_CHILD in head or (_LOGGER.search(head) and not _FRAMEWORK_LOGGER.search(head)):
+    before = _LOGGER_BEFORE.search(head, 0, level.start())
+    after = None if before else _LOGGER_AFTER.match(head, level.end())
+    begin = after.end() if after else level.end()
+    is_first = _ONLY_THROWN.fullmatch(head, begin) is not None
+    is_framework = _FRAMEWORK_LOGGER.search(head[: max(begin, level.end())]) is not None
+    if _OF_CHILD in head or ((before or after) and not is_framework):
         return not (is_first and _THROWS.search(head, level.end()))
-    return level["quiet"] is not None and not is_first and _FRAMEWORK_LOGGER.search(head) is None
+    return level["quiet"] is not None and not is_first and not is_framework
 
 
 def moment_of(line: str) -> Moment | None:

@@ -4,8 +4,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from ackdoctor.diagnose.log_lines import component_of, is_logged
-from ackdoctor.dialects import known
+from ackdoctor.diagnose.log_lines import PYTHON_FRAMEWORKS, component_of, is_logged
 
 _MOST = 6  # frames shown
 _JAVA = re.compile(r"^\s*at (?:[\w.@-]*/)*(?P<where>[\w$.<>/-]+)\(")
@@ -20,19 +19,8 @@ _LIBRARIES = re.compile(
 _JAR = re.compile(r"\s+~?\[[^\]]*\]\s*$")  # the jar that log4j and logback append to a frame
 # storm-starter's examples count as user code
 _STARTERS = re.compile(r"^storm\.starter\.|^(?:org\.apache|backtype)\.storm\.starter\.")
-_FRAMEWORKS = "|".join(
-    sorted(
-        {
-            module
-            for dialect in known()
-            if dialect.wire and not dialect.vendored
-            for module in dialect.wire.modules
-            if "." not in module
-        }
-    )
-)
 _PYTHON_LIBRARIES = re.compile(
-    rf"(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|(?:^|/)(?:{_FRAMEWORKS})/|(?:^|/)storm\.py$"
+    rf"(?:site|dist)-packages/|/lib(?:64)?/python\d|^<|(?:^|/)(?:{PYTHON_FRAMEWORKS})/|(?:^|/)storm\.py$"
 )
 
 TRACEBACK = "Traceback (most recent call last)"

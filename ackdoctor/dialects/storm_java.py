@@ -336,7 +336,11 @@ _NEXT_TUPLE = (
     *plain_entries(EntryKind.LIFECYCLE, "activate", "deactivate", "close", "initState"),
 )
 _CLIENTS = "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt"
-_WRITERS = "hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt"
+# StormCrawler's bases: StatusEmitterBolt.java and AbstractIndexerBolt.java @ 384e98c5; up to 2.11 in com.digitalpebble
+_CRAWLERS = ("org.apache.stormcrawler", "com.digitalpebble.stormcrawler")
+_EMITTERS = " ".join(f"{root}.bolt.StatusEmitterBolt" for root in _CRAWLERS)
+_INDEXERS = " ".join(f"{root}.indexing.AbstractIndexerBolt" for root in _CRAWLERS)
+_WRITERS = f"hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt {_EMITTERS}"
 _ONCE = "anchor each emit and complete each tuple by hand, once on every path"
 
 
@@ -344,7 +348,9 @@ def _role(name: str, classes: str, entries: tuple[Entry, ...], discipline: Disci
     return Role(
         name=name,
         kind=Kind.SPOUT if name == "Spout" else Kind.BOLT,
-        classes=tuple(f"{_ROOT}.{path}" for path in classes.split()),
+        classes=tuple(
+            path if path.startswith(("com.", "org.")) else f"{_ROOT}.{path}" for path in classes.split()
+        ),
         entries=entries,
         verbs=(),
         discipline=discipline,
@@ -373,7 +379,7 @@ def roles(lifetime: str, *, persistence: bool = False) -> tuple[Role, ...]:
         )
     base = "topology.base.Base"
     found = (
-        _role("Bolt", f"{base}RichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt),
+        _role("Bolt", f"{base}RichBolt topology.IRichBolt task.IBolt {_INDEXERS}", _EXECUTE, bolt),
         _role("TickAwareBolt", f"{base}TickTupleAwareRichBolt", _PROCESS, tick_aware),
         _role("ClientBolt", _CLIENTS, _PROCESS, tick_aware, fields=collector),
         _role("WriterBolt", _WRITERS, _EXECUTE, bolt, fields=collector),

@@ -337,6 +337,7 @@ class CfgBuilder:
         orelse: Body | None = None,
         *,
         label: str | None = None,
+        update: Body | None = None,
     ) -> None:
         """A loop over the elements of `iterable`; `span` is its header."""
         if not self._frontier:
@@ -345,7 +346,8 @@ class CfgBuilder:
         head = self.add(Next(target, iterable, self._loops), span)
         self._frontier = []
         fork = Fork([(head, EdgeKind.TRUE)], [(head, EdgeKind.FALSE)])
-        self._loop_body(_LoopFrame(head, span, label), fork, body, orelse)
+        frame = _LoopFrame(head, span, label, None if update is None else [])
+        self._loop_body(frame, fork, body, orelse, update)
 
     def _loop_body(
         self, loop: _LoopFrame, fork: Fork, body: Body, orelse: Body | None, update: Body | None = None

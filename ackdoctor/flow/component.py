@@ -308,6 +308,6 @@ def _is_acked_on_arrival(field: str, ended: Iterable[Ended]) -> bool:
         held.stage
         for event in ended
         if event.token is not None and (held := event.state.tokens.get(event.token)) is not None
-        if f"self.{field}" in held.holder.split() and event.state.contents.get(Field(field)) in (None, OWED)
+        if f"self.{field}" in held.holders and event.state.contents.get(Field(field)) in (None, OWED)
     }
     return stages == {Stage.ACKED}

@@ -88,7 +88,7 @@ class Context:
     def touch(self, state: State, field: Field) -> State:
         """The state after a change of a field; other fields than those that hold tuples are not followed."""
         holder, held = f"self.{field.name}", state.tokens.values()
-        if field.name in self.stored_stages or any(holder in each.holder.split() for each in held):
+        if field.name in self.stored_stages or any(holder in each.holders for each in held):
             return state.with_contents(field, UNKNOWN)
         return state
 

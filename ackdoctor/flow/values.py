@@ -60,11 +60,11 @@ class Token:
 
 
 class TokenState(NamedTuple):
-    """The typestate of a token: its stage in the protocol; `holder` is the field ("self.pending") or callee that holds it."""
+    """The typestate of a token: its stage in the protocol; `holders`: fields ("self.pending") or a callee."""
 
     stage: Stage
     tick: Tick = Tick.MAYBE
-    holder: str = ""
+    holders: tuple[str, ...] = ()
 
 
 # ---- values ----

@@ -187,7 +187,7 @@ def _stage_note(visit: Path, after: Path | None, token: Token | None) -> str:
     if now is None or before == now or (before is not None and before.stage is now.stage):
         return ""
     if now.stage.value == "held":
-        return f"held by {' and '.join(now.holder.split())}"
+        return f"held by {' and '.join(now.holders)}"
     return now.stage.value
 
 

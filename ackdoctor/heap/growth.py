@@ -94,7 +94,9 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
             current, next_ = next_, Histogram()
             current.line, current.time_ms = number, _time(before) or current.time_ms
         if row and current is not None:
-            name = java_name(row[3][:_LONGEST_NAME])
+            name = row[3][:_LONGEST_NAME]
+            # OpenJ9 writes a class as its class file does
+            name = java_name(name.replace("/", ".") if row_of is _ROW_OF_OPENJ9 else name)
             amount, size = current.classes.get(name, (0, 0))
             current.classes[name] = (amount + int(row[1]), size + int(row[2]))
         elif current is not None and (last := _TOTAL.match(line)):

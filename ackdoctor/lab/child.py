@@ -119,6 +119,10 @@ class ShellError(WorkerDiedError):
         self.exit_code = exit_code
 
 
+class ReportedError(Exception):
+    """The traceback that a component sent as a message before it ended."""
+
+
 class ProcessState:
     """One component's own `sys.stdin`, `sys.stdout`, `sys.argv` and handlers of the root logger.
 

@@ -264,6 +264,11 @@ class Cluster:
                 found.update(thread.pending())
         return found
 
+    def spout_of(self, root: int) -> tuple[str, TupleInfo] | None:
+        """Return the spout in whose pending map a root is, with the root's entry; None if it is in none."""
+        found = ((thread.component, thread.executor.info(root)) for thread in self._spouts if not thread.down)
+        return next(((component, info) for component, info in found if info is not None), None)
+
     def instances(self, component: str) -> tuple[Bolt | Spout, ...]:
         """The running objects of a component's tasks, by task id."""
         found: dict[int, Bolt | Spout] = {}

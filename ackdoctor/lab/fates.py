@@ -3,9 +3,11 @@
 A message is tracked by its id.  If a failed message comes again with another id, its values show that it is the same one.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum, unique
+from typing import NamedTuple
 
 from ackdoctor.acker.runtime import VirtualClock
 
@@ -21,18 +23,45 @@ class State(Enum):
 
 
 _ENDED = (State.FAILED, State.DEAD)
+_MOST_CAUSES = 5  # of one spout's fate
+_EXAMPLE = 60  # characters
+
+
+_TIMED_OUT = "timed out"
+FAILED = "failed it"
+DIED = "died on it"
 
 
 @dataclass(slots=True, eq=False)
 class _Message:
     spout: str
     task: int
-    text: Hashable  # of its stream and values
+    stream: str
+    values: str
     emits: int = 1
     emits_after: int = 0  # after the faults
     state: State = State.OPEN
     since_ms: int = 0  # of the state
     is_done: bool = False  # an ack came, at some time
+    component: str = ""  # the bolt that failed it last, or died on it, since its last emit
+    cause: str = _TIMED_OUT
+
+    def is_of(self, stream: str, values: str) -> bool:
+        """Whether it was emitted with these values."""
+        return (self.stream, self.values) == (stream, values)
+
+
+class Cause(NamedTuple):
+    """Why messages are lost or stuck: what happened to them last, and in which bolt; `example` are the values of one."""
+
+    end: str  # "lost" or "stuck"
+    why: str  # "failed it", "died on it" or "timed out"
+    component: str  # '' if it timed out
+    messages: int
+    example: str
+
+    def __str__(self) -> str:
+        return f"{self.component} {self.why}".strip()
 
 
 @dataclass(slots=True, kw_only=True)
@@ -53,6 +82,7 @@ class Fate:
     stuck: int = 0
     open: int = 0
     untracked: int = 0
+    causes: list[Cause] = field(default_factory=list)
 
     def wrong(self, *, early: bool) -> Iterator[str]:
         """`3 messages of words lost`, for each thing that is wrong; open ones are not in a run that stopped `early`."""
@@ -89,23 +119,30 @@ class Messages:
             if self._closed_ms is None:
                 self._untracked[spout] = self._untracked.get(spout, 0) + 1
             return
-        key, text = (spout, task, repr(msg_id)), (spout, stream, repr(values))
+        key, text = (spout, task, repr(msg_id)), repr(values)
         known = self._by_id.setdefault(key, [])
-        message = next((each for each in known if each.text == text or each.state in _ENDED), None)
+        message = next((each for each in known if each.is_of(stream, text) or each.state in _ENDED), None)
         if message is None:
-            same = self._by_values.get(text)
+            same = self._by_values.get((spout, stream, text))
             message = same if same is not None and same.state in _ENDED else None
         if message is None:
-            message = _Message(spout, task, text, since_ms=self._clock.now_ms())
+            message = _Message(spout, task, stream, text, since_ms=self._clock.now_ms())
             if self._closed_ms is None:
                 self._counted.append(message)
         else:
             message.emits += 1
             message.emits_after += self._closed_ms is not None
+            message.component, message.cause = "", _TIMED_OUT
             self._move(message, State.OPEN)
         message.task = task
         known[:] = [each for each in known if each.state is State.OPEN and each is not message] + [message]
-        self._by_values[text] = message
+        self._by_values[spout, stream, text] = message
+
+    def broken(self, spout: str, task: int, msg_id: object, component: str, why: str) -> None:
+        """A bolt failed a tuple of this message, or died on it."""
+        message = self._open(spout, task, msg_id)
+        if message is not None:
+            message.component, message.cause = component, why
 
     def acked(self, spout: str, task: int, msg_id: object) -> None:
         """The spout received an ack."""
@@ -114,11 +151,16 @@ class Messages:
             message.is_done = True
             self._move(message, State.ACKED)
 
-    def failed(self, spout: str, task: int, msg_id: object) -> None:
-        """The spout received a fail; called before the spout, which may emit at once."""
+    def failed(self, spout: str, task: int, msg_id: object) -> int:
+        """The spout received a fail; called before the spout, which may emit at once.
+
+        Return how often the message was emitted again after the faults.
+        """
         message = self._open(spout, task, msg_id)
-        if message is not None:
-            self._move(message, State.FAILED)
+        if message is None:
+            return 0
+        self._move(message, State.FAILED)
+        return message.emits_after
 
     def _open(self, spout: str, task: int, msg_id: object) -> _Message | None:
         """The oldest open message of an id: a spout may give several messages the same one."""
@@ -138,6 +180,7 @@ class Messages:
     def fate(self, spout: str, timeout_s: int, *, early: bool) -> Fate:
         """Count the ends of a spout's messages; in a run that stopped `early`, all that are not acked are open."""
         fate = Fate(spout=spout, untracked=self._untracked.get(spout, 0))
+        ends: list[tuple[str, _Message]] = []
         for message in self._of(spout):
             fate.messages += 1
             fate.repeated += message.emits > 1
@@ -145,11 +188,21 @@ class Messages:
                 fate.completed += 1
             elif not early and self._is_stuck(message, timeout_s):
                 fate.stuck += 1
+                ends.append(("stuck", message))
             elif early or self._is_young(message, timeout_s):
                 fate.open += 1
+            elif message.state is State.DEAD:
+                fate.lost += 1
+                fate.lost_at_death += 1
             else:
                 fate.lost += 1
-                fate.lost_at_death += message.state is State.DEAD
+                ends.append(("lost", message))
+        kinds = Counter((end, message.cause, message.component) for end, message in ends)
+        first = {(end, message.cause, message.component): message for end, message in reversed(ends)}
+        fate.causes = [
+            Cause(*kind, messages, _shortened(first[kind].values))
+            for kind, messages in kinds.most_common(_MOST_CAUSES)
+        ]
         return fate
 
     def _of(self, spout: str) -> Iterator[_Message]:
@@ -167,3 +220,7 @@ class Messages:
 
     def _move(self, message: _Message, state: State) -> None:
         message.state, message.since_ms = state, self._clock.now_ms()
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _EXAMPLE else f"{text[: _EXAMPLE - 3]}..."

@@ -21,6 +21,7 @@ from types import CodeType, ModuleType
 from typing import Any
 
 from ackdoctor.dialects import load
+from ackdoctor.lab.child import ReportedError, ShellError
 from ackdoctor.lab.watched import OverdueError, alarm
 from ackdoctor.model import UsageError
 from ackdoctor.model.topology import Judged, Node
@@ -29,6 +30,10 @@ from ackdoctor.tracer.components import belongs
 _PRINTS_TO = re.compile(
     rb"^[ \t]*print[ \t]*>>", re.MULTILINE
 )  # Python 3 compiles it, and raises a TypeError
+
+
+_FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
+_DELIVERY = re.compile(r"(?<=already acked/failed id: ).*|(?<=Anchored onto ).*(?= after ack/fail)")
 
 
 class CannotLoadError(UsageError):
@@ -206,8 +211,18 @@ def _import(name: str, shown: str, project: Path) -> ModuleType:
         return import_module(name)
     except (Exception, SystemExit) as error:
         missing = error.name if isinstance(error, ModuleNotFoundError) else ""
-        hint = f"; install it, or replace it: --stub {missing}:NAME=MODULE:CLASS" if missing else ""
+        hint = ""
+        if missing and missing.partition(".")[0] in _frameworks():
+            hint = "; it is the framework of the component: install it, or put its directory on PYTHONPATH"
+        elif missing:
+            hint = f"; install it, or replace it: --stub {missing}:NAME=MODULE:CLASS"
         raise CannotLoadError(f"{blamed_line(error, project) or shown}: {in_words(error)}{hint}") from error
+
+
+def _frameworks() -> set[str]:
+    """Return the top packages of the frameworks that the lab runs."""
+    roles = (role for dialect in load() if dialect.language == "python" for role in dialect.roles)
+    return {path.partition(".")[0] for role in roles for path in role.classes}
 
 
 def blamed_line(error: BaseException, project: Path) -> str:
@@ -215,6 +230,8 @@ def blamed_line(error: BaseException, project: Path) -> str:
     top = project.resolve()
     if isinstance(error, SyntaxError) and error.filename:
         frames = [(error.filename, error.lineno or 0)]
+    elif isinstance(error, ReportedError):
+        frames = [(path, int(line)) for path, line in _FRAME.findall(str(error))]
     else:
         frames = [(frame.filename, frame.lineno or 0) for frame in traceback.extract_tb(error.__traceback__)]
     for path, line in reversed(frames):
@@ -225,7 +242,12 @@ def blamed_line(error: BaseException, project: Path) -> str:
 
 
 def in_words(error: BaseException) -> str:
-    """`ModuleNotFoundError: No module named 'redis'`, on one line."""
+    """`ModuleNotFoundError: No module named 'redis'`, on one line; without the ids in Storm's own messages."""
+    if isinstance(error, ReportedError):
+        *_, after = _FRAME.split(str(error))
+        return next((line for line in after.splitlines()[1:] if line[:1].strip()), "an exception")
+    if isinstance(error, ShellError):
+        return " ".join(_DELIVERY.sub("...", error.message or error.kind).split())
     return " ".join(f"{type(error).__name__}: {error}".split()).rstrip(": ")
 
 

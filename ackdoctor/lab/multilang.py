@@ -5,7 +5,7 @@ import tempfile
 from collections.abc import Callable, Sequence
 from functools import partial
 
-from ackdoctor.lab.child import HALTED, SUICIDE, Exit, ShellError
+from ackdoctor.lab.child import HALTED, SUICIDE, Exit, ReportedError, ShellError
 from ackdoctor.lab.component import Bolt, Context, OutputCollector, Spout, SpoutOutputCollector, Tup
 from ackdoctor.lab.frameworks import launcher
 from ackdoctor.lab.messages import (
@@ -112,11 +112,12 @@ class Shell:
         if text is not None or not child.ended:
             return text
         output = f" Currently read output: {child.pipe.torn}\n" if child.pipe.torn else " No output read.\n"
+        reported = self._transcript.errors[-1:]  # pyleus and storm.py send the traceback, and end
         raise ShellError(
             RUNTIME,
             f"{_NO_OUTPUT}: Pipe to subprocess seems to be broken!{output}Serializer Exception:\n{self._stderr}\n",
             exit_code=exit_code,
-        ) from child.ended.cause
+        ) from child.ended.cause or (ReportedError(*reported) if reported else None)
 
     @property
     def _stderr(self) -> str:

@@ -7,13 +7,13 @@ completed, at most `PATIENCE` message timeouts long, with ever fewer calls of th
 """
 
 import logging
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
+from time import monotonic
 from typing import TypeAlias
 
 from ackdoctor.acker.runtime import VirtualClock
@@ -22,6 +22,7 @@ from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.blame import Blame, Unjudged, blamed, unjudged
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import Tup
+from ackdoctor.lab.component_time import ComponentClock, real_time
 from ackdoctor.lab.fates import Fate, Messages, counted
 from ackdoctor.lab.faults import ACKERS, InvalidFaultError, Plan, task_component
 from ackdoctor.lab.frameworks import command_line, descent
@@ -34,7 +35,6 @@ from ackdoctor.lab.watched import (
     CannotStartError,
     InjectedError,
     OverdueError,
-    Slept,
     Watch,
     WatchedBolt,
     WatchedSpout,
@@ -78,7 +78,7 @@ class Options:
     conf: Mapping[str, object] = field(default_factory=dict)
     component_options: Mapping[str, object] = field(default_factory=dict)  # by component, from its file
     folder: str = ""
-    slept: Slept = field(default_factory=Slept)  # while its `replacing_sleep` is active
+    time: ComponentClock = field(default_factory=ComponentClock)  # while its `replacing` is active
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,7 +93,10 @@ class Vanished:
 
 @dataclass(slots=True, kw_only=True)
 class Ended:
-    """The deaths of a component for one reason; `lost` are the messages that were lost with its queue or came too early."""
+    """The deaths of a component for one reason; `lost` are the messages that were lost with its queue or came too early.
+
+    `reason` is that of the first one.
+    """
 
     component: str
     reason: str
@@ -106,8 +109,9 @@ class Ended:
 class Outcome:
     """What became of a run; `stopped` says why it ended early, `dropped` is what the network lost.
 
-    `missed` are faults of the plan that did not happen.  `blamed` are faults that the files show in the components behind a loss, `unjudged` what no run can see of the bolts that
-    died.
+    `missed` are faults of the plan that did not happen.  `real_times` are lines of components that read a clock which the
+    lab cannot replace.  `blamed` are faults that the files show in the components behind a loss, `unjudged` what no run
+    can see of the bolts that died.
     """
 
     profile: Profile
@@ -122,6 +126,7 @@ class Outcome:
     unjudged: tuple[Unjudged, ...] = ()
     unobserved: tuple[str, ...] = ()
     missed: tuple[str, ...] = ()
+    real_times: tuple[str, ...] = ()
     dropped: int = 0
     stopped: str = ""
     interrupted: bool = False
@@ -238,7 +243,10 @@ class _Lab:
         ledger: Ledger,
     ) -> None:
         self.stopped, self.interrupted, self.started = "", False, False
-        self._judged, self._options, self._clock, self._ledger = judged, options, clock, ledger
+        self._judged, self._classes, self._options = judged, classes, options
+        self._clock, self._ledger = clock, ledger
+        options.time.now_ms = clock.now_ms
+        options.time.take()
         self._growth: list[GrowthPoint] = []
         self._high_water = 0
         if not classes:
@@ -266,7 +274,7 @@ class _Lab:
         if not topology.settings.ackers and any(name == ACKER for name, _ in self._kills):
             raise InvalidFaultError("--kill acker: the topology has no acker")
         self._timeout_s = topology.settings.message_timeout_secs
-        self._cluster = cluster = Cluster(
+        self._cluster = Cluster(
             topology,
             profile=self._profile,
             seed=options.seed,
@@ -275,20 +283,25 @@ class _Lab:
             clock=clock,
             loss=self._loss(),
         )
-        self._watch = Watch(
+        self._watch = self._new_watch()
+        raising = {each.component for each in options.plan.raises}
+        arm(self._watch, {classes[name] for name in classes if name in raising})
+
+    def _new_watch(self) -> Watch:
+        options, cluster, clock = self._options, self._cluster, self._clock
+        return Watch(
             plan=options.plan,
             rate=options.rate,
             clock=clock,
-            ledger=ledger,
+            ledger=self._ledger,
             messages=Messages(clock),
-            tracks=topology.settings.ackers > 0,
-            component_of=assign(topology).components.__getitem__,
+            tracks=self._topology.settings.ackers > 0,
+            component_of=assign(self._topology).components.__getitem__,
+            spout_of=cluster.spout_of,
             later=lambda seconds, action: cluster.at(clock.now_ms() / 1000 + seconds, action),
             kill=cluster.kill,
-            slept=options.slept,
+            time=options.time,
         )
-        raising = {each.component for each in options.plan.raises}
-        arm(self._watch, {classes[name] for name in classes if name in raising})
 
     @property
     def busy(self) -> str:
@@ -305,14 +318,14 @@ class _Lab:
 
     def live(self, progress: _Progress) -> None:
         """Run with the faults, then without until each message has its end."""
-        options, cluster, watch, began = self._options, self._cluster, self._watch, time.monotonic()
+        options, cluster, watch, began = self._options, self._cluster, self._watch, monotonic()
         for name, kill in self._kills:
             for moment in kill.moments(options.seconds):
                 cluster.at(moment, partial(cluster.kill, name))
         last = options.seconds + PATIENCE * self._timeout_s
 
         def is_late() -> bool:
-            return time.monotonic() - began > options.limit
+            return monotonic() - began > options.limit
 
         cluster.activate()
         self.started = True
@@ -363,8 +376,10 @@ class _Lab:
         where = blamed_line(cause, self._options.project)
         place = f"{where}: " if where else ""
         again = "restart" if self.started else "start"
+        has_options = command_line(self._classes[str(error)], {})
+        source = "`options` in its YAML file give" if has_options else "--conf gives"
         return (
-            f"{place}`{error}` cannot {again}: {in_words(cause)}; --conf gives it a setting,"
+            f"{place}`{error}` cannot {again}: {in_words(cause)}; {source} it a setting,"
             " --stub replaces a service that it needs"
         )
 
@@ -393,6 +408,7 @@ class _Lab:
             unjudged=tuple(unjudged(self._judged, {each.component for each in deaths})),
             unobserved=settled.unobserved,
             missed=tuple(self._watch.missed()),
+            real_times=tuple(self._real_times()),
             dropped=self._cluster.dropped,
             stopped=self.stopped,
             interrupted=self.interrupted,
@@ -409,6 +425,12 @@ class _Lab:
                 if self.stopped or received_ns > young_ns:
                     record.excuse(delivery)
 
+    def _real_times(self) -> Iterator[str]:
+        codes = (node.code for node in self._judged.topology.nodes if node.code is not None)
+        for path in sorted({code.path for code in codes}):
+            if line := real_time(self._options.project / path):
+                yield f"{path}:{line}"
+
     def _vanished(self) -> Iterator[Vanished]:
         """The copies that were sent without a root, and neither handled nor queued."""
         for (source, target, stream), copies in sorted(self._watch.sent.items()):
@@ -417,20 +439,20 @@ class _Lab:
                 yield Vanished(source=source, target=target, stream=stream, copies=gone)
 
     def _deaths(self) -> Iterator[Ended]:
-        rows: dict[tuple[str, str], Ended] = {}
+        rows: dict[tuple[str, str, str], Ended] = {}
         for death in self._cluster.deaths:
-            key = (death.component, death.reason)
-            if key not in rows:
-                cause = self._watch.causes.get(key)
-                rows[key] = Ended(
+            cause = self._watch.causes.get((death.component, death.reason))
+            where = "" if cause is None else blamed_line(cause, self._options.project)
+            reason = death.reason if cause is None else in_words(cause)
+            kind = type(cause).__name__ if where else reason  # at one line, exceptions differ in their values
+            row = rows.setdefault(
+                (death.component, kind, where),
+                Ended(
                     component=ACKERS if death.component == ACKER else death.component,
-                    reason=death.reason if cause is None else self._caused(cause),
+                    reason=f"{reason} ({where})" if where else reason,
                     planned=death.reason == "killed" or isinstance(cause, InjectedError),
-                )
-            rows[key].times += 1
-            rows[key].lost += death.lost + death.dropped
+                ),
+            )
+            row.times += 1
+            row.lost += death.lost + death.dropped
         yield from rows.values()
-
-    def _caused(self, cause: BaseException) -> str:
-        where = blamed_line(cause, self._options.project)
-        return f"{in_words(cause)}{f' ({where})' if where else ''}"

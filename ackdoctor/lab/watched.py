@@ -2,17 +2,17 @@
 
 import inspect
 import signal
-import time
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial, wraps
 from threading import current_thread, main_thread
-from typing import Any, SupportsFloat, SupportsIndex
+from typing import Any
 
+from ackdoctor.acker.executors import TupleInfo
 from ackdoctor.acker.runtime import VirtualClock
-from ackdoctor.lab.child import THREAD_PREFIX, ShellError
+from ackdoctor.lab.child import ShellError
 from ackdoctor.lab.component import (
     Bolt,
     Context,
@@ -22,7 +22,8 @@ from ackdoctor.lab.component import (
     Tup,
     WorkerDiedError,
 )
-from ackdoctor.lab.fates import Messages
+from ackdoctor.lab.component_time import ComponentClock
+from ackdoctor.lab.fates import DIED, FAILED, Messages
 from ackdoctor.lab.faults import Kill, Plan, Raise
 from ackdoctor.lab.frameworks import HeronBolt, HeronSpout, descent
 from ackdoctor.lab.messages import Setup
@@ -36,37 +37,9 @@ TUPLE_S = 0.001  # a bolt's time for a tuple
 _HANDLERS = {EntryKind.DATA, EntryKind.BATCH, EntryKind.NEXT}
 _IDLE_S = 1.0  # the longest pause between two calls of a spout that emits nothing
 _THINNING = 500  # after the faults, a pause is at least the time since then through this
+_QUICK_FAILS = 10  # of a message, after the faults
+_SLOWER = 10  # further ones come after the time since then through this
 GRACE_S = 5  # wall seconds beyond the limit before a component is interrupted
-
-
-class Slept:
-    """How long the components have slept; their calls of `time.sleep` take simulated time only."""
-
-    def __init__(self) -> None:
-        self._seconds = 0.0
-
-    def take(self) -> float:
-        """Return the seconds since the last call."""
-        seconds, self._seconds = self._seconds, 0.0
-        return seconds
-
-    @contextmanager
-    def replacing_sleep(self) -> Iterator[None]:
-        """Replace `time.sleep` for the lab's thread and the components'; other threads sleep as before."""
-        sleep, ours = time.sleep, current_thread()
-
-        def add(seconds: SupportsFloat | SupportsIndex) -> None:
-            thread = current_thread()
-            if thread is ours or thread.name.startswith(THREAD_PREFIX):
-                self._seconds += max(0.0, float(seconds))
-            else:
-                sleep(float(seconds))
-
-        time.sleep = add
-        try:
-            yield
-        finally:
-            time.sleep = sleep
 
 
 class OverdueError(BaseException):
@@ -116,9 +89,10 @@ class Watch:
     messages: Messages
     tracks: bool  # whether there is an acker
     component_of: Callable[[int], str]
+    spout_of: Callable[[int], tuple[str, TupleInfo] | None]  # of a pending root
     later: Callable[[float, Callable[[], object]], None]  # schedule an action in so many seconds
     kill: Callable[[str, int], object]  # of a component and its task
-    slept: Slept
+    time: ComponentClock
     seen: Counter[str] = field(default_factory=Counter)
     sent: Counter[tuple[str, str, str]] = field(default_factory=Counter)
     causes: dict[tuple[str, str], BaseException] = field(default_factory=dict)
@@ -151,6 +125,14 @@ class Watch:
         for target in targets:
             self.sent[source, self.component_of(target), stream] += 1
 
+    def breaks(self, tup: Tup, component: str, why: str) -> None:
+        """Note that a bolt failed a tuple, or died on it."""
+        for root in tup.message_id:
+            found = self.spout_of(root)
+            if found is not None:
+                spout, info = found
+                self.messages.broken(spout, info.task, info.message_id, component, why)
+
     def is_due(self, component: object) -> bool:
         """Whether the handler of this object raises now; only once."""
         name = next((name for name, runner in self._running.values() if runner.component is component), "")
@@ -171,6 +153,10 @@ class Watch:
             self._excuse(before[1])
         self._running[task] = (name, runner)
         return before is not None
+
+    def runs(self, task: int, runner: object) -> bool:
+        """Whether the task has this runner, which has not died."""
+        return self._running[task][1] is runner and not getattr(runner, "died", None)
 
     def holds_old(self) -> bool:
         """Whether a component holds a tuple from before the end of the faults."""
@@ -261,11 +247,12 @@ class WatchedBolt(Bolt):
         try:
             self._runner.execute(tup)
         except ShellError as error:
+            watch.breaks(tup, self._name, DIED)
             watch.failing(self._name, error)
             raise
         finally:
             watch.forget(self._name)
-            seconds = watch.slept.take()
+            seconds = watch.time.take()
         if seconds:
             yield seconds
 
@@ -293,7 +280,12 @@ class _BoltOutput:
 
     def __init__(self, watch: Watch, name: str, collector: OutputCollector) -> None:
         self._watch, self._name, self._collector = watch, name, collector
-        self.ack, self.fail, self.reset_timeout = collector.ack, collector.fail, collector.reset_timeout
+        self.ack, self.reset_timeout = collector.ack, collector.reset_timeout
+
+    def fail(self, tup: Tup) -> None:
+        """Fail a tuple."""
+        self._watch.breaks(tup, self._name, FAILED)
+        self._collector.fail(tup)
 
     def emit(
         self,
@@ -350,7 +342,7 @@ class WatchedSpout(Spout):
             self._call(self._runner.next_tuple)
         finally:
             watch.forget(self._name)
-            slept = watch.slept.take()
+            slept = watch.time.take()
         busy = self._output.emits > before
         self._pause_s = 1 / watch.rate if busy else min(_IDLE_S, 2 * self._pause_s)
         pause = max(self._pause_s, slept)
@@ -366,8 +358,22 @@ class WatchedSpout(Spout):
 
     def fail(self, msg_id: Hashable) -> None:
         """The tree of a message failed or timed out."""
-        self._watch.messages.failed(self._name, self.context.task, msg_id)
-        self._call(partial(self._runner.fail, msg_id))
+        watch, fail = self._watch, partial(self._runner.fail, msg_id)
+        emits = watch.messages.failed(self._name, self.context.task, msg_id)
+        if emits < _QUICK_FAILS or watch.ended_ms is None:
+            self._call(fail)
+            return
+        # a message that fails each time comes again ever more slowly, or the run would not end
+        wait_s = (self.context.now_ms() - watch.ended_ms) / 1000 / _SLOWER
+        watch.later(wait_s, partial(self._fail_late, fail))
+
+    def _fail_late(self, fail: Callable[[], object]) -> None:
+        if not self._watch.runs(self.context.task, self._runner):
+            return  # the task has died
+        try:
+            self._call(fail)
+        except ShellError:
+            self._watch.kill(self._name, self.context.task)
 
     def close(self) -> None:
         """End the component."""

@@ -23,6 +23,7 @@ from ackdoctor.model.source import cookie_of, read_file
 MARK = b"ackdoctor:"  # every suppression comment contains it
 _CATCHES_ALL = re.compile(
     rb"catch\s{0,9}\(\s{0,9}(?:final\s{1,9})?(?:Exception|Throwable|RuntimeException)\b"
+    rb"|except\s{0,9}(?::|\(?\s{0,9}(?:Base)?Exception\b)"
 )
 _ACTS = re.compile(rb"[._](?:ack|fail|emit)\w{0,80}[ \t]*\(")  # \w* would be quadratic in `_ack_ack_ack`
 _HANDLERS = {  # language -> a word that every handler of tuples contains, and its head
@@ -50,6 +51,9 @@ _WIRES = {  # language -> what only a file that builds a topology contains
         rb"TopologyBuilder|TridentTopology|StreamBuilder|ConfigurableTopology|submitTopology|Submitter"
     ),
 }
+
+
+_STARTS = b"void main("  # of a Java program
 
 
 def digest_of(data: bytes) -> str:
@@ -121,7 +125,7 @@ class Facts(NamedTuple):
     """What the byte filter found in a file.
 
     `has_mark`: it may hold a suppression comment.  `has_handler`: a method in it looks like a handler of tuples.
-    `wires`: it may build a topology.  `not_text`: no source text looks like that.
+    `wires`: it may build a topology.  `starts`: it has a program.  `not_text`: no source text looks like that.
     """
 
     names_framework: bool
@@ -129,6 +133,7 @@ class Facts(NamedTuple):
     has_handler: bool = False
     wires: bool = False
     not_text: bool = False
+    starts: bool = False
 
 
 class Files:
@@ -220,7 +225,7 @@ class Files:
         return _ACTS.search(self.read(path) or b"") is not None
 
     def catches_all(self, path: str) -> bool:
-        """Whether a Java file has a handler of all exceptions."""
+        """Whether a file has a handler of all exceptions."""
         return _CATCHES_ALL.search(self.read(path) or b"") is not None
 
     def digest(self, path: str) -> str:
@@ -248,6 +253,7 @@ class Files:
             has_mark=MARK in (data.replace(b"\0", b"") if has_zeros else data),  # UTF-16
             has_handler=word in data and handler.search(data) is not None,
             wires=_WIRES[self.language.name].search(data) is not None,
+            starts=self.language.name == "java" and _STARTS in data,
             # A Python file may declare its encoding, a Java file does not.
             not_text=has_zeros
             or (self.language.name == "python" and not _is_utf8(data) and cookie_of(data) is None),

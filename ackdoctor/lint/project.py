@@ -315,6 +315,7 @@ class Project:
         # Of each file, the files in which its classes have bases, re-exports included:
         self._bases: dict[str, set[str]] = {}
         self._reached: dict[str, frozenset[str]] = {}
+        self._used: dict[str, frozenset[str]] = {}  # of each such program, the files that wire for it
 
     def clusters(self) -> tuple[Cluster, ...]:
         """Return the clusters of the run, in the order of their first files."""
@@ -322,6 +323,7 @@ class Project:
         users = {path for path in self._listed if path in facts and self._is_user(path)}
         components = self._component_files(users)
         wiring = {path for path in self._listed if path in facts and self._wires(path)}
+        wiring |= self._programs(wiring)
         candidates = (components | users | wiring) & set(self._listed)
         own = {path for path in candidates if not self._is_framework(path)}
         others = {
@@ -333,6 +335,16 @@ class Project:
         groups = [*self._groups(own, components), *({path} for path in others - components - users - wiring)]
         found = [self._cluster(group, components) for group in groups]
         return tuple(sorted(found, key=lambda cluster: cluster.own[0].display_path))
+
+    def _programs(self, wiring: set[str]) -> set[str]:
+        """Return the Java programs that only use the project's own code to build a topology."""
+        facts = self._files.facts
+        for path in self._listed if wiring else ():
+            if path in facts and facts[path].starts and path not in wiring:
+                used = frozenset(self._imported(path) & wiring)
+                if used:
+                    self._used[path] = used
+        return set(self._used)
 
     def _groups(self, own: set[str], components: set[str]) -> list[set[str]]:
         """Group the own files so that a component file is with the files of its bases."""
@@ -483,8 +495,8 @@ class Project:
             bases |= new
             waiting += new
         helpers = self._helpers((group & components) | bases)
-        wiring = {path for path in group if self._wires(path)}
-        helpers |= self._wired(wiring)
+        wiring = {path for path in group if self._wires(path) or path in self._used}
+        helpers |= self._wired(wiring.union(*(self._used.get(path, ()) for path in wiring)))
         return Cluster(
             language=self._files.language.name,
             own=self._sources(group),
@@ -501,12 +513,12 @@ class Project:
 
         A component's file may hold the constants of its ids; what it imports itself does not wire anything.
         """
-        found: set[str] = set()
+        found = set(paths)
         ring = paths
         while ring:
-            reached = {path for origin in sorted(ring) for path in self._imported(origin)} - found - paths
+            reached = {path for origin in sorted(ring) for path in self._imported(origin)} - found
             near = [path for path in sorted(reached) if self._wires_or_names(path)]
-            new = near[: _HELPERS - len(found)]
+            new = near[: _HELPERS - len(found - paths)]
             found.update(new)
             ring = {path for path in new if self._leads_on(path)} if ring is paths else set()
         return found
@@ -517,8 +529,7 @@ class Project:
 
     def _wires_or_names(self, path: str) -> bool:
         """Whether a file is the project's own, and small enough to hold constants rather than tables."""
-        readable = self._files.add(path) and self._files.by_path[path].size <= HELPER_SIZE
-        return readable and not self._names.holds_modules(self._module(path)[0])
+        return self._is_small(path) and not self._names.holds_modules(self._module(path)[0])
 
     def _sources(self, paths: set[str]) -> tuple[Source, ...]:
         sources = (
@@ -527,16 +538,32 @@ class Project:
         return tuple(sorted(sources, key=lambda source: (source.display_path, source.path)))
 
     def _helpers(self, paths: set[str]) -> set[str]:
-        """Return the files that these import and that may ack, fail or emit for them."""
+        """Return the files that these import and that may ack, fail or emit for them, or hide a failure from them."""
         found: set[str] = set()
         known = set(paths)
-        ring = sorted(paths)
+        ring = near = sorted(paths)
         for depth in range(1, _HELPER_DEPTH + 1):
             reached = sorted({path for origin in ring for path in self._imported(origin)} - known)
             ring = [path for path in reached if self._helps(path, depth)][: _HELPERS - len(found)]
+            near = reached if depth == 1 else near
             known.update(reached)
             found.update(ring)
+        return found | self._hiding(near, paths, _HELPERS - len(found))
+
+    def _hiding(self, near: Iterable[str], paths: set[str], limit: int) -> set[str]:
+        """Return the files behind the nearest ones that may hide a failure, and the files between: a service that uses a store."""
+        found: set[str] = set()
+        for path in near:
+            if len(found) >= limit:
+                break
+            if self._is_small(path):
+                behind = self._imported(path) - paths
+                hiding = {each for each in behind if self._is_small(each) and self._files.catches_all(each)}
+                found |= {path, *hiding} if hiding else hiding
         return found
+
+    def _is_small(self, path: str) -> bool:
+        return self._files.add(path) and self._files.by_path[path].size <= HELPER_SIZE
 
     def _helps(self, path: str, depth: int) -> bool:
         """Whether to parse a file that is so many imports away from a component.
@@ -544,7 +571,7 @@ class Project:
         A Java file that takes a tuple or a collector names the framework; a Python file need not.  One that the
         component uses directly may hide a failure from it.
         """
-        if not self._files.add(path) or self._files.by_path[path].size > HELPER_SIZE:
+        if not self._is_small(path):
             return False
         if self._java and not self._files.facts[path].names_framework:
             return depth == 1 and self._files.catches_all(path)

@@ -7,6 +7,7 @@ Each language is filtered and clustered by itself, since no class of one derives
 """
 
 import os
+import warnings
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -31,7 +32,7 @@ from ackdoctor.lint.discover import (
 )
 from ackdoctor.lint.files import MARK, Files, framework_names
 from ackdoctor.lint.memory import Memory
-from ackdoctor.lint.project import Cluster, Inputs, Project, Result
+from ackdoctor.lint.project import Cluster, Inputs, Project, Result, Source
 from ackdoctor.lint.result_cache import ResultCache
 from ackdoctor.lint.select import select, silenced
 from ackdoctor.lint.wiring import Wiring, judge_topologies
@@ -76,7 +77,7 @@ def lint(
     inputs = Inputs(dict(settings.dialect_version), dict(settings.extra_bases), overlay, wired=by_text)
     results = _results(read, inputs, cache, jobs, progress, memory)
     refused += (fault for result in results for fault in result.unreadable)
-    refused += (fault for each in read for fault in each.unreadable)
+    refused += (fault for each in read for fault in (*each.unreadable, *(() if memory else _broken(each))))
     findings = [finding for result in results for finding in result.findings]
     sources = _sources(read, files, findings, refused, overlay, top)
     ignored = partial(silenced, findings, sources)
@@ -150,6 +151,34 @@ def _by_language(
         known_files = memory.files(name) if memory else None
         found.append(Files(group, LANGUAGES[name], names, root, overlay, known_files, tick))
     return found
+
+
+def _broken(files: Files) -> Iterator[Unreadable]:
+    """Yield the syntax errors of files that the user names and that name no framework, so that no cluster need have them."""
+    for path, candidate in files.by_path.items():
+        facts = files.facts.get(path)
+        if not candidate.named or facts is None or facts.names_framework:
+            continue
+        data = files.read(path)
+        if data is not None and not (files.language.name == "python" and _is_python(data)):
+            from ackdoctor.lint.analysis import lower  # imports no parser yet
+
+            yield from lower(
+                files.language.name, Source(path, candidate.display_path, "", is_package=False), data
+            ).unreadable
+
+
+def _is_python(data: bytes) -> bool:
+    """Whether this Python parses the text, which is faster than our parser; False says nothing."""
+    import ast  # most runs need no check
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(data)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    return True
 
 
 def _sources(

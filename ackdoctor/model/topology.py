@@ -118,7 +118,8 @@ class Topology:
     files name it ("storm 1.2.4", "heron", ...).  `settings` are in the order in which they apply: the last one of a key wins.
     `branch` is the condition under which this graph and these settings hold, "" if there is only one.  `config` is where the
     submitted configuration object is made, or where its section begins; None if there is none.  `gaps` are what could
-    change the graph; a setting or argument that is not decided holds its own gap.
+    change the graph; a setting or argument that is not decided holds its own gap.  `main` is the program that submits it,
+    None if it is read from a function that only other code calls.
     """
 
     name: str
@@ -132,6 +133,7 @@ class Topology:
     branch: str = ""
     gaps: tuple[Gap, ...] = ()
     defects: tuple[Defect, ...] = ()
+    main: Place | None = None
 
 
 # ---- what the code of a component shows ----
@@ -205,6 +207,9 @@ class ComponentFacts:
     windowed: bool = False
     holds: bool = False  # keeps tuples un-acked after the handler returns
     sleep: tuple[float, Place] | None = None  # the longest constant sleep of a handler, in seconds
+    linger: tuple[float, Place] | None = (
+        None  # a client of the bolt collects records so long before it sends them, in seconds
+    )
     batch_size: int | None = None  # a bolt completes no tuple before it holds so many; a constant of its code
     on_fail: OnFail = OnFail.UNKNOWN
     on_fail_place: Place | None = None

@@ -441,7 +441,7 @@ def _acking(grown: Growth) -> str:
         return f"acking has among the {TOP} largest classes: {'; '.join(parts)}"
     tuples = grown.counted(TUPLES)
     unless = f", unless the content of its {tuples:,} tuples does" if tuples else ""
-    return f"no class of acking is among the {TOP} largest: acking does not fill this heap{unless}"
+    return f"acking takes no large part of the {TOP} largest classes: it does not fill this heap{unless}"
 
 
 def _part(row: ClassTrend, grown: Growth) -> str:

@@ -4,12 +4,21 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TextIO
 
+from ackdoctor.lab.fates import FAILED, counted
 from ackdoctor.lab.run import Outcome
 from ackdoctor.model.finding import Report
 from ackdoctor.reporters.finding_html import MAX_CARDS, cards, repairs
 from ackdoctor.reporters.growth_html import growth_curve
 from ackdoctor.reporters.html import Step, Table, table, write
-from ackdoctor.reporters.lab_run import COUNTS, LabRun, about, death_rows, fate_rows, vanished_rows
+from ackdoctor.reporters.lab_run import (
+    COUNTS,
+    LabRun,
+    about,
+    cause_rows,
+    death_rows,
+    fate_rows,
+    vanished_rows,
+)
 from ackdoctor.reporters.terminal import worst_first
 
 _STYLES = {"BROKEN": "bad", "INCOMPLETE": "warn"}
@@ -29,7 +38,7 @@ def page(made_run: LabRun, report: Report, stream: TextIO, *, inputs: Sequence[s
         made=made,
         about=[*about(made_run), *(("note", note) for note in report.notes), ("again", made_run.command)],
         steps=[*repairs(worst), *_blame(outcome)],
-        then=list(_open_ends(outcome)),
+        then=[*_repeated_failures(outcome), *_open_ends(outcome)],
         nothing="Nothing was lost or stuck in this run." if outcome.survived else "",
         unreadable=(),
         word=word,
@@ -55,6 +64,18 @@ def _blame(outcome: Outcome) -> Iterator[Step]:
                 code=each.code,
                 target="messages",
             )
+
+
+def _repeated_failures(outcome: Outcome) -> Iterator[Step]:
+    """Yield what to do about messages that a bolt fails each time."""
+    for fate in outcome.fates:
+        for each in fate.causes:
+            if (each.end, each.why) == ("stuck", FAILED):
+                yield Step(
+                    action=f"find out why {each.component} fails it each time, or bound the retries of {fate.spout}",
+                    why=f"{counted(each.messages, 'message')} stuck, such as {each.example}",
+                    target="messages",
+                )
 
 
 def _open_ends(outcome: Outcome) -> Iterator[Step]:
@@ -93,6 +114,7 @@ def _tables(outcome: Outcome) -> dict[str, Table]:
     ]
     return {
         "fates": table("Messages", fate_rows(outcome), numbers=COUNTS),
+        "causes": table("Why messages are lost or stuck", cause_rows(outcome), numbers={"messages"}),
         "vanished": table("Untracked tuples", vanished_rows(outcome), numbers={"lost"}),
         "deaths": table("Deaths", death_rows(outcome), numbers={"deaths", "messages lost"}),
         "unjudged": table("Not judged", unjudged),

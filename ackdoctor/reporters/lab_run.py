@@ -37,6 +37,11 @@ def about(made: LabRun) -> Iterator[tuple[str, str]]:
     if outcome.missed:
         yield "did not happen", ", ".join(outcome.missed)
     yield "the files promise", guarantee(made.judged.verdict)
+    for place in outcome.real_times:
+        yield (
+            "real time",
+            f"{place} reads a clock of datetime, which shows the real time, not the simulated one",
+        )
     if outcome.dropped:
         yield "the network lost", counted(outcome.dropped, "message")
     if outcome.stopped:
@@ -57,6 +62,7 @@ def screen(made: LabRun, report: Report, stream: TextIO, context: Context, width
     lost = "untracked tuples: no spout learns that they are lost"
     blocks = [
         block("messages", fate_rows(outcome), context, width, numbers=COUNTS),
+        block("why", cause_rows(outcome), context, width, numbers=("messages",)),
         block(lost, vanished_rows(outcome), context, width, numbers=("lost",)),
         block("deaths", death_rows(outcome), context, width, numbers=("deaths", "messages lost")),
         _pending(outcome, context),
@@ -81,6 +87,21 @@ def fate_rows(outcome: Outcome) -> list[dict[str, str]]:
             row["lost"] += f" ({fate.lost_at_death:,} with the spout)"
         rows.append(row)
     return rows
+
+
+def cause_rows(outcome: Outcome) -> list[dict[str, str]]:
+    """Return what happened last to lost and stuck messages, with the values of one."""
+    return [
+        {
+            "spout": printable(fate.spout),
+            "end": each.end,
+            "messages": f"{each.messages:,}",
+            "what happened last": printable(str(each)),
+            "one of them": printable(each.example),
+        }
+        for fate in outcome.fates
+        for each in fate.causes
+    ]
 
 
 def vanished_rows(outcome: Outcome) -> list[dict[str, str]]:
@@ -151,8 +172,11 @@ def document(made: LabRun, report: Report, stream: TextIO) -> None:
         "virtual_seconds": outcome.virtual_s,
         "stopped": outcome.stopped or None,
         "missed": list(outcome.missed),
+        "real_times": list(outcome.real_times),
         "dropped": outcome.dropped,
-        "messages": [asdict(each) for each in outcome.fates],
+        "messages": [
+            {**asdict(each), "causes": [cause._asdict() for cause in each.causes]} for each in outcome.fates
+        ],
         "vanished": [asdict(each) for each in outcome.vanished],
         "deaths": [asdict(each) for each in outcome.deaths],
         "growth": [asdict(each) for each in outcome.growth],

@@ -139,7 +139,7 @@ def without_dead(found: DataFrame, deaths: DataFrame) -> DataFrame:
     """
     dead = deaths.where("in_hand").select(*LEDGER_KEY).distinct()
     marked = _marked(found, dead, LEDGER_KEY, "dead")
-    last = _mark_last(marked, buffered="first_seq > reached_seq")
+    last = _mark_last(marked, buffered="first_seq > reached_seq", other="first_seq = last_seq")
     return last.where("not in_hand").select(*found.columns)
 
 
@@ -173,8 +173,9 @@ def last_rows(events: DataFrame) -> DataFrame:
 def mark_in_hand(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     """Add to DELIVERIES whether a component had each `in_hand` where its log `ends`, for less than the patience.
 
-    A component that buffers its tuples may be about to complete any of them.  The patience of a component that held others
-    longer, and completed them, is that time; a slow one may complete what it has held for no longer than others.
+    A component that buffers its tuples may be about to complete any of them, and another one those that came after the
+    last that it completed.  The patience of a component that held others longer, and completed them, is that time; a slow
+    one may complete what it has held for no longer than others.
     """
     rows = ({**dict(zip(_LIFE, whose, strict=True)), "end_ns": end_ns} for whose, end_ns in ends.items())
     log_ends = literal_table(
@@ -194,7 +195,8 @@ def mark_in_hand(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
         f"coalesce({slow}, false) as slow",
     )
     lossy = marked.where(f"not dead and {open_} and not tick").select("component").distinct()
-    last = _unmark_skipped(_mark_last(marked.where("dead"), buffered="true"), lossy)
+    after_done = "coalesce(first_seq > done_seq, true)"
+    last = _unmark_skipped(_mark_last(marked.where("dead"), buffered="true", other=after_done), lossy)
     last = last.withColumn("in_hand", F.expr("in_hand or slow"))
     rest = marked.where("not dead").withColumn("in_hand", F.lit(False))
     return rest.unionByName(last).drop("dead", "slow")
@@ -222,11 +224,11 @@ def _unmark_skipped(marked: DataFrame, lossy: DataFrame) -> DataFrame:
     return joined.withColumn("in_hand", F.expr(f"in_hand and not ({skipped})")).select(*marked.columns)
 
 
-def _mark_last(found: DataFrame, *, buffered: str) -> DataFrame:
-    """Add whether a `dead` component had each delivery `in_hand`.
+def _mark_last(found: DataFrame, *, buffered: str, other: str) -> DataFrame:
+    """Add whether a `dead` component had each delivery `in_hand`, which is SQL.
 
-    A component receives one tuple after another, so that is its last one.  For a component that buffers its tuples, as one
-    does that completed one after the next had come, `buffered` says as SQL which.
+    It is `buffered` for a component that buffers its tuples, as one does that completed one after the next had come, and
+    else `other`.  Both know the first row of its last delivery, of the last completed and of the last that it worked on.
     """
     ledger = Window.partitionBy(*LEDGER_KEY, F.col("received") > 0)
     done = F.col("acked") + F.col("failed") > 0
@@ -234,10 +236,11 @@ def _mark_last(found: DataFrame, *, buffered: str) -> DataFrame:
         "*",
         F.lead("first_seq").over(ledger.orderBy("first_seq")).alias("next_seq"),
         F.max("first_seq").over(ledger).alias("last_seq"),
+        F.max(F.when(done, F.col("first_seq"))).over(ledger).alias("done_seq"),
         F.max(F.when(done | (F.col("anchored") > 0), F.col("first_seq"))).over(ledger).alias("reached_seq"),
     )
     buffers = F.coalesce(F.max(F.col("completed_seq") > F.col("next_seq")).over(ledger), F.lit(False))
-    last = f"if(buffers, {buffered}, first_seq = last_seq)"
+    last = f"if(buffers, {buffered}, {other})"
     in_hand = f"dead and acked + failed = 0 and received > 0 and {last}"
     return marked.select("*", buffers.alias("buffers")).selectExpr(
         *found.columns, f"coalesce({in_hand}, true) as in_hand"

@@ -425,6 +425,11 @@ class _Examination:
                 "no line is of an acker: the logs do not say what became of the roots, only what components did; give the logs of "
                 "all workers"
             )
+        if not rooted and any(row["kind"] == EventKind.RECEIVED and not row["tick"] for row in logged):
+            yield (
+                "no tuple has a root id: the topology has no ackers, or its spouts emit without message ids, so Storm tracks no "
+                "tuple, and a lost one leaves no trace here"
+            )
         if _has(logged, EventKind.SENT) and not _has(logged, EventKind.RECEIVED):
             yield (
                 "Storm 0.9 does not log which task receives and acks a tuple: roots are judged by what ackers received and by the "

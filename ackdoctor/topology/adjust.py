@@ -13,7 +13,7 @@ from typing import NamedTuple
 from ackdoctor.dialects import load
 from ackdoctor.model.dialect import Misuse, Price
 from ackdoctor.model.finding import Finding, Severity
-from ackdoctor.model.topology import UNREAD, ComponentFacts, Judged, Node
+from ackdoctor.model.topology import UNREAD, ComponentFacts, Judged, Node, Setting
 from ackdoctor.rulebook import (
     BATCH_WITHOUT_TIMER,
     EVICTING_BUFFER,
@@ -24,6 +24,7 @@ from ackdoctor.rulebook import (
     WRONG_ANCHOR,
 )
 from ackdoctor.topology.checks.wiring import Wiring
+from ackdoctor.topology.readers.undecided import is_undecided
 from ackdoctor.topology.settings import TICKS
 
 __all__ = ["adjust"]
@@ -98,7 +99,7 @@ def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:
         if not consumed:
             return "no component subscribes to the stream"
     if finding.code == BATCH_WITHOUT_TIMER and f"|{_NO_TICKS}|" in f"{finding.cause}|":
-        ticks = [use.wiring.setting(TICKS, use.node.id) for use in uses]
+        ticks = [_ticks(use) for use in uses]
         if all(ticks) and ticks[0] is not None:
             return f"the topology sets the tick frequency ({ticks[0].place})"
     if finding.code in _ANCHORS | _NEVER_COMPLETE:
@@ -107,6 +108,12 @@ def _costs_nothing(finding: Finding, uses: list[_Use]) -> str:
             return whys[0]
     whys = [_tracks_nothing(use) for use in uses] if _is_of_trees(finding) else [""]
     return whys[0] if all(whys) else ""
+
+
+def _ticks(use: _Use) -> Setting | None:
+    """Return the setting that turns on a component's ticks; None if no mapping that was read has one."""
+    found = use.wiring.setting(TICKS, use.node.id)
+    return None if found is None or is_undecided(use.wiring.judged.topology, found) else found
 
 
 def _costs_nothing_yet(finding: Finding, uses: list[_Use]) -> str:
@@ -151,12 +158,12 @@ def _has_no_ids(use: _Use) -> str:
 
 
 def _checkpointed(use: _Use) -> str:
-    """Say that Heron restores the state of all components; "" if it does not."""
+    """Say that Heron takes checkpoints instead of acks, whether or not the components have state; "" if it does not."""
     place = use.wiring.tracking.checkpoints
-    judged = use.wiring.judged
-    if place is None or any(reason.fact == "not-stateful" for reason in judged.verdict.reasons):
-        return ""
-    return f"topology `{judged.topology.name}` restores checkpoints and tracks no tuple ({place})"
+    name = use.wiring.judged.topology.name
+    return (
+        f"topology `{name}` is EFFECTIVELY_ONCE, which tracks no tuple ({place})" if place is not None else ""
+    )
 
 
 def _is_replayed(use: _Use) -> bool:

@@ -9,43 +9,38 @@ from dataclasses import replace
 
 from ackdoctor.checks.blocking import sleeps
 from ackdoctor.checks.facts.batches import batch_size
-from ackdoctor.checks.facts.dataflow import canonical_form
-from ackdoctor.checks.facts.fields import (
-    ACKING,
-    ANCHORING,
-    depends_on_setting,
-    initial_values,
-    unreleased_fields,
-)
+from ackdoctor.checks.facts.dataflow import derived_names, mentions_any
+from ackdoctor.checks.facts.fields import ACKING, ANCHORING, depends_on_setting, unreleased_fields
 from ackdoctor.checks.facts.outputs import Stream, declared_streams, emitted_stream
 from ackdoctor.checks.facts.spouts import has_id, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors as How
 from ackdoctor.flow.events import Completed, Emitted, Flow
-from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.expressions import last_name, operands, subexpressions
+from ackdoctor.flow.values import Container, TokenKind, TokenRef
 from ackdoctor.flow.witness import CAUGHT
 from ackdoctor.model.cfg import (
-    Arg,
     Attr,
+    Bind,
     Build,
     Call,
     Expr,
     Function,
-    Global,
+    Instr,
+    Item,
     Literal,
-    Mix,
     Name,
-    Return,
     Star,
     Step,
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, Moment
 from ackdoctor.model.finding import Confidence, Finding
 from ackdoctor.model.protocol import Op, Stage, Tick
-from ackdoctor.model.source import Span
-from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Gap, Place, Setting, Value
+from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Fault, Place
 from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
+from ackdoctor.topology.class_settings import class_settings, constant_of
 from ackdoctor.topology.early_acks import stages_at_return, stored_data
+from ackdoctor.topology.libraries import LINGER, milliseconds_of
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 from ackdoctor.topology.unawaited import unawaited
@@ -70,7 +65,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         stateful=_is_stateful(context),
         windowed="Window" in context.role.name,
         streams=_streams(context),
-        settings=tuple(_settings(context)),
+        settings=tuple(class_settings(context)),
         faults=faults,
     )
     if context.is_bolt:
@@ -79,6 +74,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         facts.holds = _holds(context)
         facts.sleep = _longest_sleep(context)
         facts.batch_size = batch_size(context) if facts.holds else None
+        facts.linger = _linger(context) if facts.holds else None
         facts.flushes_at_ticks = bool(context.role.batch_ticks) or (
             facts.holds and _completes_at_ticks(context)
         )
@@ -164,6 +160,8 @@ def _anchors(context: RuleContext, found: Sequence[tuple[Flow, Emitted]]) -> Anc
 
 
 def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
+    if _is_partial_join(context, emit):
+        return Anchors.SOME
     match emit.anchors:
         case How.EXPLICIT:
             return Anchors.ALL if emit.anchored else _written_anchors(emit)
@@ -175,6 +173,29 @@ def _anchors_of(context: RuleContext, flow: Flow, emit: Emitted) -> Anchors:
             return _written_anchors(emit)
         case How.NONE:
             return _without_anchors(context, flow, emit)
+
+
+def _is_partial_join(context: RuleContext, emit: Emitted) -> bool:
+    """Whether an emit is anchored to single tuples, and has values of another one that is still held un-acked."""
+    payload = emit.args.get(emit.verb.subject or "")
+    anchors = emit.values.get(emit.verb.anchors or "")
+    listed = anchors.items if isinstance(anchors, Container) else (anchors,)
+    by_name = all(isinstance(each, TokenRef) and each.token in emit.anchored for each in listed)
+    by_default = emit.anchors is How.DEFAULT and emit.subject is not None
+    if payload is None or not (by_name or by_default) or not _holds(context):
+        return False
+    anchored = {*emit.anchored, emit.subject} if by_default else {*emit.anchored}
+    state = emit.path.state
+    others = frozenset(
+        name
+        for name, value in state.env.items()
+        if isinstance(value, TokenRef)
+        and value.token.kind is TokenKind.STORED
+        and value.token not in anchored
+        and value.token in state.tokens
+        and state.tokens[value.token].stage is Stage.OWED
+    )
+    return bool(others) and mentions_any(payload, derived_names(emit.function, others))
 
 
 def _written_anchors(emit: Emitted) -> Anchors:
@@ -253,6 +274,38 @@ def _longest_sleep(context: RuleContext) -> tuple[float, Place] | None:
     return max(found, default=None)
 
 
+def _linger(context: RuleContext) -> tuple[float, Place] | None:
+    """Return how long a Kafka producer of the bolt collects records before it sends them, in seconds, and where."""
+    for function in context.functions:
+        for step in function.cfg.steps:
+            for value in _lingers(step.op):
+                constant = constant_of(context, function, value)
+                milliseconds = milliseconds_of(constant.value) if isinstance(constant, Literal) else None
+                if milliseconds:
+                    return milliseconds / 1000, Place(function.path, step.span.line)
+    return None
+
+
+def _lingers(op: Instr) -> Iterator[Expr]:
+    """Yield what a step gives a producer as `linger.ms`: a keyword, a property, or an entry of a dict."""
+    for part in (part for value in operands(op) for part in subexpressions(value)):
+        if isinstance(part, Build) and part.kind == "dict":
+            pairs = zip(part.items[::2], part.items[1::2], strict=False)
+            yield from (value for key, value in pairs if _names_linger(key))
+    match op:
+        case Call(args=args):
+            yield from (arg.value for arg in args if arg.name == "linger_ms")
+            yield from (args[1].value for _ in args[1:2] if _names_linger(args[0].value))
+        case Bind(target=Item(key=key), value=value) if _names_linger(key):
+            yield value
+        case _:
+            pass
+
+
+def _names_linger(key: Expr) -> bool:
+    return key == Literal(LINGER) or last_name(key) == "LINGER_MS_CONFIG"
+
+
 def _is_stateful(context: RuleContext) -> bool:
     if context.role.name.startswith("Stateful"):
         return True
@@ -263,103 +316,3 @@ def _is_stateful(context: RuleContext) -> bool:
 def _streams(context: RuleContext) -> dict[str, tuple[str, ...] | None] | None:
     found = declared_streams(context)
     return None if found is None else {_stream_name(name): fields for name, fields in found.items()}
-
-
-# ---- settings of the class ----
-
-_SETTER_KEYS = {
-    "setMaxSpoutPending": "topology.max.spout.pending",
-    "setMaxTaskParallelism": "topology.max.task.parallelism",
-    "setMessageTimeoutSecs": "topology.message.timeout.secs",
-    "setNumAckers": "topology.acker.executors",
-    "setDebug": "topology.debug",
-}
-_TICK_SETTERS = frozenset({"putTickFrequencyIntoComponentConfig"})
-_TICK_KEY = "topology.tick.tuple.freq.secs"
-_CONSTANT = re.compile(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+")
-
-
-def _settings(context: RuleContext) -> Iterator[Setting]:
-    """Yield the settings of the class attribute, then those of `getComponentConfiguration`."""
-    name = context.role.config_attribute
-    owner = next((cls for cls in context.component.lineage if name in cls.attrs), None) if name else None
-    if owner is not None and name is not None:
-        yield from _entries(
-            context, context.module_body, owner.attrs[name], owner.attr_spans[name], owner.path
-        )
-    method = context.component.method("getComponentConfiguration")
-    for step in method.cfg.steps if method is not None else ():
-        match step.op:
-            case Return(value=value) if method is not None and value is not None:
-                yield from _entries(context, method, canonical_form(method, value), step.span)
-            case Call(func=Attr(name=word), args=args) if method is not None:
-                yield from _put(context, method, step.span, word, args)
-            case _:
-                pass
-
-
-def _entries(
-    context: RuleContext, function: Function, value: Expr, span: Span, path: str = ""
-) -> Iterator[Setting]:
-    """Yield the entries of a dict display."""
-    if isinstance(value, Build) and value.kind == "dict":
-        place = Place(path or function.path, span.line)
-        for key, entry in zip(value.items[::2], value.items[1::2], strict=False):
-            yield _setting(context, function, place, key, entry)
-
-
-def _put(
-    context: RuleContext, function: Function, span: Span, word: str, args: Sequence[Arg]
-) -> Iterator[Setting]:
-    """Yield the setting of `conf.put(key, value)`, or of a setter with a name of its own."""
-    place, values = Place(function.path, span.line), [arg.value for arg in args]
-    if word == "put" and len(values) == 2:  # noqa: PLR2004 - a key and a value
-        yield _setting(context, function, place, *values)
-    elif word in _SETTER_KEYS and len(values) == 1:
-        yield _setting(context, function, place, Literal(_SETTER_KEYS[word]), values[0])
-    elif word in _TICK_SETTERS and values:
-        yield _setting(context, function, place, Literal(_TICK_KEY), values[-1])
-
-
-def _setting(context: RuleContext, function: Function, place: Place, key: Expr, value: Expr) -> Setting:
-    name = _key(context, function, key)
-    return Setting(key=name, value=_value(context, function, value, name, place), place=place)
-
-
-def _key(context: RuleContext, function: Function, key: Expr) -> str:
-    """Return the key of a setting; the constant of a framework spells it with underscores."""
-    value = _constant(context, function, key)
-    if isinstance(value, Literal):
-        return str(value.value)
-    word = last_name(value)
-    return word.lower().replace("_", ".") if _CONSTANT.fullmatch(word) else UNREAD
-
-
-def _value(context: RuleContext, function: Function, expr: Expr, key: str, place: Place) -> Value:
-    match _constant(context, function, expr):
-        case Literal(value=bool() | int() | float() | str() | None as value):
-            return value
-        case Build(kind="list" | "tuple", items=items):
-            return tuple(_value(context, function, item, key, place) for item in items)
-        case _:
-            return Gap(f"{key} is computed", place)
-
-
-def _constant(context: RuleContext, function: Function, expr: Expr) -> Expr:
-    """Return the value of a constant, or of a field that is assigned once."""
-    expr = canonical_form(function, expr)
-    match expr:
-        case Mix(op="call", parts=(_, value)) if isinstance(value, Literal):
-            return value  # Integer.valueOf(10)
-        case Name() | Literal() | Build():
-            return expr
-        case _:
-            pass
-    field = context.own_field(function, expr)
-    if field is not None:
-        values = [value for _, value in initial_values(context, field)]
-        only = values[0] if len(values) == 1 else None
-        return only if isinstance(only, Literal) else expr
-    if isinstance(expr, (Attr, Global)):
-        return context.program.constant(context.program.units[function.path], expr) or expr
-    return expr

@@ -43,7 +43,14 @@ from ackdoctor.rulebook import (
 )
 from ackdoctor.topology.evidence import COSTS, Evidence, minimum, undecided, unique
 from ackdoctor.topology.graph import Graph, is_name
-from ackdoctor.topology.tracking import CHECKPOINT_INTERVAL, Tracking, lacks_ticks, timeouts_off, tracking_of
+from ackdoctor.topology.tracking import (
+    CHECKPOINT_INTERVAL,
+    Tracking,
+    lacks_ticks,
+    timeouts_off,
+    tracking_of,
+    undecided_timeouts,
+)
 from ackdoctor.topology.trident_guarantee import by_trident_spout, is_trident
 
 __all__ = ["by_spout", "verdict"]
@@ -140,6 +147,8 @@ def _of_spout(graph: Graph, tracking: Tracking, spout: Node, best_effort: Collec
     off = timeouts_off(graph)
     if off is not None and ids is not False:
         found.add("timeouts-off", off.place, "message timeouts are off: Storm never fails a lost tuple")
+    if (gap := undecided_timeouts(graph)) is not None and ids is not False:
+        found.gaps.append(gap)
     untracked = tracking.on is False or ids is False
     reached = _reached(graph, spout, best_effort, untracked=untracked)
     for node, reach in reached.items():
@@ -300,9 +309,15 @@ def _add_bolt(graph: Graph, node: Node, reach: _Reach, found: Evidence, best_eff
         known = any(each.fact == _NEVER_ACKS and each.component == node.id for each in found.reasons)
         if not known:
             found.add(_NEVER_ACKS, facts.place, "no path acks or fails an input", node.id)
-    if reach is not _Reach.UNTRACKED and lacks_ticks(graph, node.id):
+    lacks = lacks_ticks(graph, node.id)
+    if reach is not _Reach.UNTRACKED and lacks:
         why = "it completes tuples at ticks only, and no setting turns ticks on"
         found.add(_NEVER_ACKS, node.place, why, node.id)
+    elif reach is not _Reach.UNTRACKED and lacks is None:
+        why = (
+            f"{node.id} completes tuples at ticks only, and it is not known whether a setting turns ticks on"
+        )
+        found.gaps.append(Gap(why, node.place))
     if facts.acks_early is not None:
         why = "the bolt acks a tuple before its effect: what waits in memory dies with the worker"
         found.add(_EARLY, facts.acks_early, why, node.id)

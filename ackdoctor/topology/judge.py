@@ -14,6 +14,7 @@ from ackdoctor.rulebook import UNANCHORED_EMIT
 from ackdoctor.topology.checks import defects
 from ackdoctor.topology.guarantee import verdict
 from ackdoctor.topology.libraries import known
+from ackdoctor.topology.trident_guarantee import function_key
 
 __all__ = ["judge"]
 
@@ -67,7 +68,7 @@ def _judged(topology: Topology, index: "_Index", best_effort: Collection[str]) -
     for function in (each for node in topology.nodes for each in node.functions):
         found = index.facts_of(function, topology)
         if not isinstance(found, str):
-            facts.setdefault(function.id, found)
+            facts[function_key(function)] = found
     linked = replace(topology, nodes=tuple(nodes), settings=settings)
     judged = Judged(topology=linked, verdict=verdict(linked, facts, best_effort=best_effort), facts=facts)
     return replace(judged, defects=defects(judged))

@@ -19,10 +19,13 @@ from ackdoctor.model.topology import (
     Gap,
     Node,
     OnFail,
+    Place,
+    Setting,
     SourceAck,
 )
 from ackdoctor.rulebook import SWALLOWED_FAILURE
 from ackdoctor.topology.frameworks import parsed
+from ackdoctor.topology.settings import TICKS
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -33,6 +36,7 @@ __all__ = ["known", "knows"]
 
 _Entry = Mapping[str, Any]
 _UNDECIDED: _Entry = {"ids": None, "on_fail": "unknown", "source_ack": "unknown"}
+LINGER = "linger.ms"
 _SWALLOWED = SWALLOWED_FAILURE
 _IN_MEMORY = "state-in-memory"
 
@@ -133,6 +137,7 @@ def _facts(node: Node, entry: _Entry) -> ComponentFacts:
         stateful=entry.get("stateful", False),
         windowed=entry.get("windowed", False),
         holds=entry.get("holds", False),
+        linger=_linger(node) if entry.get("holds") and "early" not in entry else None,
         on_fail=OnFail(entry.get("on_fail", "unknown")),
         on_fail_place=entry["given"] if node.role == "spout" else None,
         source=entry.get("source", ""),
@@ -141,8 +146,36 @@ def _facts(node: Node, entry: _Entry) -> ComponentFacts:
         flushes_at_ticks=entry.get("flushes_at_ticks", False),
         batch=entry.get("batch", ""),
         streams=node.streams,
+        settings=tuple(_settings(node, entry)),
         faults=tuple(_faults(node, entry)),
     )
+
+
+def _settings(node: Node, entry: _Entry) -> Iterator[Setting]:
+    """Yield the tick frequency that the class derives from an argument."""
+    argument = entry.get("ticks", "")
+    if argument in node.arguments:
+        place = node.given.get(argument, node.place)
+        yield Setting(key=TICKS, value=node.arguments[argument], place=place)
+
+
+def _linger(node: Node) -> tuple[float, Place] | None:
+    """Return how long a Kafka producer collects records before it sends them, in seconds, and the line that says so."""
+    value = node.arguments.get(LINGER)
+    milliseconds = milliseconds_of(value)
+    if milliseconds is None:
+        return None
+    return milliseconds / 1000, node.given.get(LINGER, node.place)
+
+
+def milliseconds_of(value: object) -> float | None:
+    """Return a number of milliseconds, which a property may hold as text; None if it is not one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def _emits(node: Node, entry: _Entry) -> Iterator[Emit]:

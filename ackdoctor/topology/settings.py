@@ -20,13 +20,17 @@ else:
 
 __all__ = [
     "ACKERS",
+    "CLUSTER_FILE",
     "ENABLE_TIMEOUTS",
     "MAX_PENDING",
     "MODE",
+    "REQUEST_TIMEOUT",
+    "STORM_DEFAULTS",
     "TICKS",
     "TIMEOUT",
     "effective",
     "framework_of",
+    "is_of_cluster",
     "key_of",
     "setting_defects",
 ]
@@ -38,6 +42,13 @@ MAX_PENDING = "topology.max.spout.pending"
 TICKS = "topology.tick.tuple.freq.secs"
 MODE = "topology.reliability.mode"  # Heron's
 
+REQUEST_TIMEOUT = (
+    "drpc.request.timeout.secs"  # of the DRPC server, which reads it from the cluster's storm.yaml
+)
+_DEFAULTS = "the defaults of"
+STORM_DEFAULTS = f"{_DEFAULTS} Storm"  # the place of a value that no file sets
+
+CLUSTER_FILE = "storm.yaml"
 _TRIDENT = "topology.trident."
 
 
@@ -92,6 +103,11 @@ def _tables() -> _Tables:
         read["spelling"],
         read["readers"],
     )
+
+
+def is_of_cluster(setting: Setting) -> bool:
+    """Whether a setting is from a `storm.yaml`, which is for the daemons and all topologies of a cluster."""
+    return setting.place.path.rpartition("/")[2] == CLUSTER_FILE
 
 
 # ---- the value that holds ----
@@ -158,7 +174,7 @@ def _default(framework: Framework, key: str) -> Setting:
             return Setting(key=key, value=row.values[key], place=Place(row.place))
     rule = tables.rules.get(key, Rule("any"))
     name = next((name for name in ("Heron", "JStorm") if name.lower() in framework.parts), "Storm")
-    return Setting(key=key, value=rule.default, place=Place(f"the defaults of {name}"), why=rule.null)
+    return Setting(key=key, value=rule.default, place=Place(f"{_DEFAULTS} {name}"), why=rule.null)
 
 
 def _mode_of_compatibility(topology: Topology) -> Setting:
@@ -211,7 +227,7 @@ def _defects(topology: Topology, framework: Framework, setting: Setting) -> Iter
         _dead(framework, key),
         _dropped(framework, key, setting),
         _foreign(topology, key),
-        _daemon(key),
+        _daemon(key, setting),
         _refused(topology, framework, key, setting),
     ):
         if fault is not None:
@@ -254,9 +270,9 @@ def _foreign(topology: Topology, key: str) -> _Fault | None:
     )
 
 
-def _daemon(key: str) -> _Fault | None:
+def _daemon(key: str, setting: Setting) -> _Fault | None:
     tables = _tables()
-    if not key.startswith(tables.daemons) or key in tables.not_daemons:
+    if not key.startswith(tables.daemons) or key in tables.not_daemons or is_of_cluster(setting):
         return None
     return "dead-key", "information", f"`{key}` is a setting of a daemon: a topology cannot change it"
 

@@ -65,6 +65,7 @@ _LEVELS = frozenset(
     "trace debug info warn warning error exception critical fatal severe config fine finer finest".split()
 )
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
+_DEAD_QUEUE = re.compile(r"(?<![a-z])dead(?![a-z])", re.IGNORECASE)  # in a text: "payments.dead"
 _FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
 _MEMBERSHIP = frozenset("contains containsKey __contains__ has_key containsValue".split())
 
@@ -156,12 +157,10 @@ def _is_dead_letter(effect: Effect) -> bool:
     if not isinstance(op, Call):
         return False
     parts = [op.func, *(arg.value for arg in op.args)]
-    words = (
-        str(part.value) if isinstance(part, Literal) else last_name(part)
-        for each in parts
-        for part in subexpressions(each)
-    )
-    return any(_DEAD_LETTER.search(word) for word in words)
+    found = [part for each in parts for part in subexpressions(each)]
+    texts = [str(part.value) for part in found if isinstance(part, Literal)]
+    words = (*texts, *(last_name(part) for part in found))
+    return any(map(_DEAD_LETTER.search, words)) or any(map(_DEAD_QUEUE.search, texts))
 
 
 def _gives_back(effect: Effect) -> bool:
@@ -199,7 +198,8 @@ def _requeues(effect: Effect) -> bool:
         return effect.word not in _DROPPING
     if effect.word in _REQUEUE_AT or asked[0].name:
         return asked[0].value == Literal(True)
-    return asked[0].value != Literal(False)
+    last = asked[0].value
+    return not (isinstance(last, Literal) and last.value is False)  # a visibility of 0 gives it back at once
 
 
 def _of_removals(context: RuleContext, removals: list[Effect]) -> OnFail:

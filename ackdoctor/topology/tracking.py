@@ -5,9 +5,19 @@ from typing import NamedTuple
 from ackdoctor.model.topology import Gap, Place, Reason, Setting, Topology
 from ackdoctor.topology.frameworks import parsed
 from ackdoctor.topology.graph import Graph
+from ackdoctor.topology.readers.undecided import is_undecided
 from ackdoctor.topology.settings import ACKERS, ENABLE_TIMEOUTS, MODE, TICKS
 
-__all__ = ["CHECKPOINT_INTERVAL", "Tracking", "is_heron", "lacks_ticks", "timeouts_off", "tracking_of"]
+__all__ = [
+    "CHECKPOINT_INTERVAL",
+    "Tracking",
+    "is_heron",
+    "lacks_ticks",
+    "number",
+    "timeouts_off",
+    "tracking_of",
+    "undecided_timeouts",
+]
 
 CHECKPOINT_INTERVAL = "topology.stateful.checkpoint.interval.seconds"
 _OFF = "ATMOST_ONCE"
@@ -75,11 +85,23 @@ def timeouts_off(graph: Graph) -> Setting | None:
     return setting if off and not is_heron(graph.topology) else None
 
 
-def lacks_ticks(graph: Graph, component: str) -> bool:
-    """Whether a component completes tuples at ticks only, and no setting turns ticks on."""
+def undecided_timeouts(graph: Graph) -> Gap | None:
+    """Return why it is open whether a line turns message timeouts off: no mapping that may hold any key."""
+    setting = graph.setting(ENABLE_TIMEOUTS)
+    if isinstance(setting.value, Gap) and not is_undecided(graph.topology, setting):
+        return setting.value
+    return None
+
+
+def lacks_ticks(graph: Graph, component: str) -> bool | None:
+    """Whether a component completes tuples at ticks only, and no setting turns ticks on; None if that is open."""
     facts = graph.facts.get(component)
-    ticks = graph.setting(TICKS, component).value
-    return facts is not None and facts.flushes_at_ticks and (ticks is None or ticks == 0)
+    if facts is None or not facts.flushes_at_ticks:
+        return False
+    ticks = graph.setting(TICKS, component)
+    if isinstance(ticks.value, Gap):  # a computed frequency is one; a mapping that is not read may have none
+        return None if is_undecided(graph.topology, ticks) else False
+    return ticks.value is None or ticks.value == 0
 
 
 def number(setting: Setting) -> float | None:

@@ -5,7 +5,8 @@ keeps the transaction id; a state that ignores the id in `beginCommit` and `comm
 that the framework acks.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ackdoctor import dialects
 from ackdoctor.checks.facts.dataflow import canonical_form, mentions_any
@@ -41,7 +42,8 @@ _SPOUTS = {
     "IOpaquePartitionedTridentSpout": OPAQUE,
 }
 _FUNCTIONS = frozenset(
-    "BaseFunction Function BaseFilter Filter MapFunction FlatMapFunction Consumer BaseOperation BaseAggregator".split()
+    "BaseFunction Function BaseFilter Filter MapFunction FlatMapFunction Consumer BaseOperation BaseAggregator Aggregator "
+    "CombinerAggregator ReducerAggregator BaseQueryFunction QueryFunction".split()
 )
 _MAPS = {"TransactionalMap": TRANSACTIONAL, "OpaqueMap": OPAQUE, "NonTransactionalMap": NON_TRANSACTIONAL}
 _VALUES = frozenset({"TransactionalValue", "OpaqueValue"})  # the first argument is the transaction id
@@ -54,7 +56,10 @@ _FUNCTION = Role(
     name="TridentFunction",
     kind=Kind.BOLT,
     classes=(),
-    entries=tuple(Entry(name, EntryKind.DATA) for name in ("execute", "isKeep", "accept")),
+    entries=tuple(
+        Entry(name, EntryKind.DATA)
+        for name in "execute isKeep accept aggregate complete combine reduce batchRetrieve".split()
+    ),
     verbs=(),
     discipline=Discipline(auto_ack=ON),
 )
@@ -67,6 +72,7 @@ def trident_facts(program: Program) -> Iterator[ComponentFacts]:
         if any(".trident" in name for name in names):
             for cls in unit.classes.values():
                 yield from _facts(program, cls)
+                yield from _of_lambdas(program, cls)
 
 
 def _facts(program: Program, cls: ClassInfo) -> Iterator[ComponentFacts]:
@@ -245,6 +251,29 @@ def _is_collection(cls: ClassInfo, name: str) -> bool:
 def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...]) -> ComponentFacts:
     facts = _empty(cls, "bolt")
     facts.auto_ack = facts.completes = True
+    context = _context(program, cls, lineage)
+    facts.acks_early = stored_data(context).early
+    methods = [
+        method for entry in _FUNCTION.entries if (method := _method(lineage, entry.method)) is not None
+    ]
+    facts.faults = (*likely_swallowed(context), *_effects(context, methods))
+    return facts
+
+
+def _of_lambdas(program: Program, cls: ClassInfo) -> Iterator[ComponentFacts]:
+    """Yield the facts of what a class may pass as a function: its lambdas and its methods, those of a line together."""
+    context = _context(program, cls, tuple(program.lineage(cls).order))
+    by_place: dict[Place, list[Function]] = {}
+    for function in (each for method in cls.all_methods() for each in method.tree()):
+        by_place.setdefault(Place(function.path, function.head.line), []).append(function)
+    for place, functions in by_place.items():
+        facts = replace(_empty(cls, "bolt"), cls=functions[0].qualname, place=place)
+        facts.auto_ack = facts.completes = True
+        facts.faults = tuple(_effects(context, functions))
+        yield facts
+
+
+def _context(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...]) -> RuleContext:
     component = Component(
         name=cls.name,
         cls=cls,
@@ -256,17 +285,11 @@ def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...
         auto_fail=False,
         auto_anchor=True,
     )
-    context = RuleContext.of(program, component)
-    facts.acks_early = stored_data(context).early
-    facts.faults = (*likely_swallowed(context), *_effects(context, lineage))
-    return facts
+    return RuleContext.of(program, component)
 
 
-def _effects(context: RuleContext, lineage: tuple[ClassInfo, ...]) -> Iterator[Fault]:
+def _effects(context: RuleContext, methods: Sequence[Function]) -> Iterator[Fault]:
     """Yield the first call of a function that writes to a resource, or that may."""
-    methods = [
-        method for entry in _FUNCTION.entries if (method := _method(lineage, entry.method)) is not None
-    ]
     calls = [each for each in remote_calls(context, methods) if each.writes is not False]
     for each in sorted(calls, key=lambda call: not call.writes)[:1]:
         yield Fault(NO_STATE, bool(each.writes), Place(each.function.path, each.step.span.line), AGAIN)

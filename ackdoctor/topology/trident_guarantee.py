@@ -21,6 +21,7 @@ __all__ = [
     "OPAQUE",
     "TRANSACTIONAL",
     "by_trident_spout",
+    "function_key",
     "is_trident",
 ]
 
@@ -35,6 +36,7 @@ _TOO_WEAK: Mapping[str, str] = {
     NON_TRANSACTIONAL: "the state does not use the transaction id: a replayed batch counts twice",
     TRANSACTIONAL: "an opaque spout may change a batch when it replays it, and a transactional state cannot tell",
 }
+_UNREAD = "the code of this function is not read: if it has an effect, a replayed batch runs it again"
 _SWALLOWED = SWALLOWED_FAILURE
 _LIBRARIES = (
     "org.apache.storm.",
@@ -52,6 +54,11 @@ _INTERFACE_NOTE = (
 def is_trident(topology: Topology) -> bool:
     """Whether a topology is a Trident topology."""
     return topology.kind == "trident"
+
+
+def function_key(function: Node) -> str:
+    """Return the key of a function's facts: several lambdas of a topology have the same id."""
+    return f"{function.id} {function.place}"
 
 
 def by_trident_spout(graph: Graph, tracking: Tracking) -> Mapping[str, Verdict]:
@@ -102,11 +109,19 @@ def _best(graph: Graph, spout: Node, facts: ComponentFacts | None, found: Eviden
 
 def _add_function(graph: Graph, node: Node, found: Evidence, *, is_sink: bool) -> None:
     """Add what a function loses by itself, and its effect, which no state guards; each sink has one."""
-    facts = graph.facts.get(node.id)
+    facts = graph.facts.get(node.id if is_sink else function_key(node))
+    library = node.cls.startswith(_LIBRARIES) and node.code is None
     if is_sink:
-        code = None if node.cls.startswith(_LIBRARIES) else node.code
-        found.add(NO_STATE, code or node.place, AGAIN, node.id)
+        found.add(NO_STATE, node.place if library else node.code or node.place, AGAIN, node.id)
     if facts is None:
+        if not is_sink and not library:
+            found.add(
+                NO_STATE,
+                node.place,
+                f"{_UNREAD}{f': {node.unread}' if node.unread else ''}",
+                node.id,
+                sure=False,
+            )
         return
     if facts.acks_early is not None:
         why = "the effect comes after the batch is complete: what waits in memory dies with the worker"

@@ -2,6 +2,7 @@
 
 A source keeps what it has not delivered over the death of its spout.  One that locks a message delivers it again to a new
 spout until it is deleted.  The first messages are plain; each fifth one after them takes another way through the bolts.
+A world may also spoil later messages: a record is bad, or a service refuses it, when it comes for the first time.
 """
 
 from collections import Counter, deque
@@ -13,6 +14,7 @@ from typing import Any
 __all__ = ["MESSAGES", "WORLDS", "World"]
 
 MESSAGES = 3
+BUSY_PAGE = 50  # from here on, each view is one of this page
 
 
 @dataclass(slots=True)
@@ -32,6 +34,18 @@ class World:
         """Deliver the next message and forget it."""
         return self.waiting.popleft() if self.waiting else None
 
+    def is_odd(self, message: int) -> bool:
+        """Whether a message takes another way through the bolts."""
+        return message > MESSAGES and message % 5 == 0
+
+    def spoils(self, _message: int, _remainder: int) -> bool:
+        """Whether a message with this remainder of ten is bad, or is refused, this time."""
+        return False
+
+    def poisons(self, _message: int) -> bool:
+        """Whether a message is bad each time."""
+        return False
+
     def missing(self) -> set[int]:
         """Return the messages without an effect."""
         return set(range(1, MESSAGES + 1)) - set(self.effects)
@@ -42,10 +56,6 @@ class World:
             message = self.take()
             assert message is not None, "a source was asked for more than it has"
             yield message
-
-
-def _is_odd_one(message: int) -> bool:
-    return message > MESSAGES and message % 5 == 0
 
 
 class _Sink:
@@ -61,12 +71,17 @@ class _Sink:
 def first_steps(world: World) -> Mapping[str, object]:
     class Database(_Sink):
         def count(self, url: str, visitor: str) -> int:
+            if world.spoils(int(url.strip("/")), 7):
+                return 0
             self.note(url)
             return 1
 
     def follow(_path: str) -> Iterator[Any]:
         while (message := world.take()) is not None:
-            yield {"url": f"/{message}", "visitor": "ann"}
+            url = {"url": f"/{message}"}
+            view = {"visitor": "ann", **({} if world.spoils(message, 3) else url)}
+            yield view
+            view.update(url)  # before it comes again
 
     return {"site_stats": SimpleNamespace(Database=lambda _url: Database(world), follow=follow)}
 
@@ -74,6 +89,8 @@ def first_steps(world: World) -> Mapping[str, object]:
 def orders(world: World) -> Mapping[str, object]:
     class Ledger(_Sink):
         def add(self, sku: str, _amount: float) -> None:
+            if world.spoils(int(sku.strip("s")), 7):
+                raise RuntimeError("the ledger is away")
             self.note(sku)
 
     class OrderQueue:
@@ -82,8 +99,10 @@ def orders(world: World) -> Mapping[str, object]:
             if message is None:
                 return None
             line = {"sku": f"s{message}", "quantity": 1, "price": 1.0}
-            customer = "test" if _is_odd_one(message) else "ann"
+            customer = "test" if world.is_odd(message) else "ann"
             lines = [line] * (2 if message > MESSAGES and message % 2 else 1)
+            if world.poisons(message):
+                lines = []
             return {"customer": customer, "lines": lines, "number": message}
 
         def put(self, order: Any) -> None:
@@ -105,7 +124,7 @@ def page_views_of_pystorm(world: World) -> Mapping[str, object]:
         for message in world.follow():
             visitor = message if message <= MESSAGES else MESSAGES + message % 10
             view = f'{{"visitor": "v{visitor}", "url": "/{message}", "ts": 1}}'
-            yield message, "no JSON" if _is_odd_one(message) else view
+            yield message, "no JSON" if world.is_odd(message) else view
 
     return {
         "site_stats": SimpleNamespace(Database=lambda _url: Database(world)),
@@ -116,12 +135,17 @@ def page_views_of_pystorm(world: World) -> Mapping[str, object]:
 def page_views_of_pyleus(world: World) -> Mapping[str, object]:
     class Database(_Sink):
         def insert(self, rows: Any) -> None:
-            for url, _views in rows:
+            known = list(rows)
+            refused = [world.spoils(int(url.strip("/")), 7) for url, _views in known]
+            if any(refused):
+                raise RuntimeError("the database is away")
+            for url, _views in known:
                 self.note(url)
 
     def follow(_path: str) -> Iterator[Any]:
         for message in world.follow():
-            yield SimpleNamespace(offset=message, url=f"{'' if _is_odd_one(message) else '/'}{message}")
+            page = min(message, BUSY_PAGE)
+            yield SimpleNamespace(offset=message, url=f"{'' if world.is_odd(message) else '/'}{page}")
 
     database = SimpleNamespace(Database=lambda _url: Database(world), Unavailable=RuntimeError)
     return {"site_stats": database, "page_views_log": SimpleNamespace(follow=follow)}
@@ -138,7 +162,7 @@ def petrel_orders(world: World) -> Mapping[str, object]:
             if message is None:
                 return None
             world.locked[message] = 1
-            country = "DE" if _is_odd_one(message) else "CH"
+            country = "DE" if world.is_odd(message) else "CH"
             return SimpleNamespace(number=message, country=country, value=10.0)
 
         def delete(self, number: int) -> None:
@@ -150,6 +174,8 @@ def petrel_orders(world: World) -> Mapping[str, object]:
 
     class Vault(_Sink):
         def write(self, values: Any) -> bool:
+            if world.spoils(values[0], 7):
+                return False
             self.note(values[0])
             return True
 
@@ -167,7 +193,7 @@ def sensors_of_heronpy(world: World) -> Mapping[str, object]:
 
     def subscribe(_url: str) -> Iterator[Any]:
         for message in world.follow():
-            value = None if _is_odd_one(message) else 20.5
+            value = None if world.is_odd(message) else 20.5
             yield SimpleNamespace(id=message, sensor=f"s{message}", value=value)
 
     return {
@@ -182,16 +208,17 @@ def sensors_of_storm_py(world: World) -> Mapping[str, object]:
 
         def take(self) -> Any:
             message = world.take()
-            return (
-                None if message is None else SimpleNamespace(number=message, sensor=f"s{message}", value=95.0)
-            )
+            if message is None:
+                return None
+            value = "warm" if world.spoils(message, 3) else 95.0
+            return SimpleNamespace(number=message, sensor=f"s{message}", value=value)
 
         def put_back(self, reading: Any) -> None:
             world.waiting.append(reading.number)
 
     class Offsets(dict[str, float]):
         def __missing__(self, sensor: str) -> float:
-            if _is_odd_one(int(sensor.removeprefix("s"))):
+            if world.is_odd(int(sensor.removeprefix("s"))):
                 raise KeyError(sensor)
             return 0.5
 

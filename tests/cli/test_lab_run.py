@@ -227,7 +227,8 @@ def test_what_cannot_run_is_one_sentence(shell, project, name, old, new, message
         (("topology.py", "--kill", "count@90s"), "--kill count@90s: the faults end after 60 s"),
         (("topology.py", "--stub", "shop=stubs"), "--stub: 'shop=stubs' is not MODULE:NAME=MODULE:CLASS"),
         (("topology.py", "--conf", "queue"), "--conf: 'queue' is not KEY=VALUE"),
-        (("topology.py", "--project", "/nowhere"), "is not below"),
+        (("topology.py", "--project", "/nowhere"), "--project: /nowhere is no directory"),
+        (("topology.py", "--project", "/usr"), "topology.py is not below /usr"),
         (("topology.py", "--stub", "shop:Source=stubs:None_"), "has no attribute 'None_'"),
         (
             ("topology.py",),
@@ -272,6 +273,12 @@ def test_a_component_that_does_not_return_is_named(shell, project, monkeypatch):
     code, out, _ = run(shell, "--limit", "1")
     assert code == 2
     assert out.startswith("INCOMPLETE: `count` did not return within 1 s of real time")
+
+
+def test_the_version_has_two_options(shell, project):
+    for option in ("--acker-version", "--profile"):
+        code, out, _ = run(shell, option, "storm-1.1.0")
+        assert (code, "with storm-1.1.0\n" in out) == (0, True)
 
 
 def test_a_fault_that_did_not_happen_is_said(shell, project):
@@ -388,6 +395,92 @@ def test_the_sleep_of_a_component_takes_simulated_time_only(shell, project):
     assert time.sleep is slept
 
 
+def test_a_component_that_flushes_by_the_clock_completes_its_tuples(shell, project):
+    edit(project, "count.py", "from streamparse", "import time\n\nfrom streamparse")
+    edit(
+        project,
+        "count.py",
+        "    def process(self, tup):\n        tup.values[0].upper()",
+        "    auto_ack = False\n    last, held = time.time(), []\n\n    def process(self, tup):\n"
+        "        self.held.append(tup)\n        while self.held and time.time() - self.last > 0.05:\n"
+        "            self.ack(self.held.pop())",
+    )
+    code, out, _ = run(shell, "--seconds", "2")
+    assert (code, out.splitlines()[0]) == (0, "OK: 30 messages, none lost or stuck")
+
+
+def test_a_message_that_fails_each_time_is_stuck_and_the_report_says_where(shell, project):
+    edit(
+        project,
+        "count.py",
+        "tup.values[0].upper()",
+        'self.fail(tup) if tup.values[0] == "word7" else self.ack(tup)',
+    )
+    edit(project, "count.py", "    def process", "    auto_ack = False\n\n    def process")
+    edit(project, "words.py", "self.source.put(tup_id)", "self.emit([tup_id], tup_id=tup_id)")
+    code, out, _ = run(shell)
+    assert (code, out.splitlines()[0]) == (1, "BROKEN: 1 message of words stuck")
+    (row,) = (line for line in out.splitlines() if "failed it" in line)
+    assert row.split() == ["words", "stuck", "1", "count", "failed", "it", "['word7']"]
+
+
+def test_deaths_for_one_reason_are_one_row_and_clocks_of_datetime_are_named(shell, project):
+    edit(project, "count.py", "tup.values[0].upper()", "self.fail(tup)")
+    edit(project, "count.py", "from streamparse", "from datetime import datetime\n\nfrom streamparse")
+    edit(project, "count.py", "    def process", "    since = datetime.now()\n\n    def process")
+    code, out, _ = run(shell, "--output-format", "json")
+    made = json.loads(out)["run"]
+    (death,) = made["deaths"]
+    assert (code, death["reason"]) == (1, "Acked a non-existent or already acked/failed id: ...")
+    assert death["times"] > 1
+    assert made["real_times"] == ["count.py:7"]
+
+
+PYLEUS = {
+    "pyleus_topology.yaml": """
+        name: words
+        topology:
+          - spout: {name: words, module: words.spout}
+          - bolt: {name: count, module: words.count, groupings: [{shuffle_grouping: words}]}
+        """,
+    "words/__init__.py": "",
+    "words/spout.py": """
+        from pyleus.storm import Spout
+
+
+        class WordSpout(Spout):
+            OUTPUT_FIELDS = ["word"]
+
+            def initialize(self):
+                self.file = self.options["file"]
+
+            def next_tuple(self):
+                self.emit(("word",), tup_id=1)
+        """,
+    "words/count.py": """
+        from pyleus.storm import SimpleBolt
+
+
+        class CountBolt(SimpleBolt):
+            def process_tuple(self, tup):
+                pass
+        """,
+}
+
+
+def test_a_component_that_reports_its_exception_as_text_is_named_with_its_line(shell, tmp_path):
+    framework("pyleus.storm")
+    (tmp_path / "words").mkdir()
+    for name, text in PYLEUS.items():
+        (tmp_path / name).write_text(dedent(text).lstrip())
+    assert shell("lab", "run", "pyleus_topology.yaml") == (
+        2,
+        "",
+        "ackdoctor: words/spout.py:8: `words` cannot start: KeyError: 'file'; `options` in its YAML file give it"
+        " a setting, --stub replaces a service that it needs\n",
+    )
+
+
 def test_without_an_acker_a_dead_bolt_loses_tuples_and_no_acker_can_die(shell, project):
     edit(
         project,
@@ -433,14 +526,47 @@ def test_the_page_begins_with_what_to_do(shell, project):
     )
 
 
+MACHINES = [
+    {"PYTHONHASHSEED": "1", "TZ": "UTC", "LC_ALL": "C.UTF-8"},
+    {"PYTHONHASHSEED": "2", "TZ": "Asia/Tokyo", "LC_ALL": "C"},
+]
+
+
 @pytest.mark.minutes
-def test_two_processes_give_the_same_document(project):
-    outputs, command = [], [sys.executable, "-m", "ackdoctor", "lab", "run", "topology.py", *STUB]
-    for number in ("1", "2"):
+def test_the_document_does_not_depend_on_the_machine(project, tmp_path):
+    outputs = []
+    for number, machine in enumerate(MACHINES):
+        folder = tmp_path / f"on machine {number}"
+        folder.mkdir()
+        for name in FILES:
+            (folder / name).write_text((project / name).read_text())
+        edit(
+            folder,
+            "words.py",
+            "word = self",
+            "import time\n\n        self.now = time.time()\n        word = self",
+        )
+        edit(folder, "words.py", "self.emit([word]", "self.emit([f'{word} {self.now:.3f}']")
         done = subprocess.run(
-            [*command, "--kill", "count@5", "--drop", "5%", "--seed", "3", "--output-format", "json"],
-            cwd=project,
-            env={**os.environ, "PYTHONHASHSEED": number, "PYTHONPATH": os.pathsep.join(sys.path)},
+            [
+                sys.executable,
+                "-m",
+                "ackdoctor",
+                "lab",
+                "run",
+                "topology.py",
+                *STUB,
+                "--kill",
+                "count@5",
+                "--drop",
+                "5%",
+                "--seed",
+                "3",
+                "--output-format",
+                "json",
+            ],
+            cwd=folder,
+            env={**os.environ, **machine, "PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.PIPE,
             check=False,
         )

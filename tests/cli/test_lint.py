@@ -216,6 +216,17 @@ def test_a_broken_file_that_is_named_exits_2(shell):
     assert shell("lint", "--strict-files", "--exit-zero", ".").code == 2
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "place"), [("a.py", "def f(:\n", "a.py:1:7"), ("A.java", "class A {\nvoid f({}\n}\n", "A.java:2:")]
+)  # fmt: skip
+def test_syntax_errors_without_a_framework_count_in_named_files_only(shell, name, text, place):
+    write(Path(), {name: text, "old.py": "print 'Python 2'\n", "ok.py": "pattern = '\\d'\n"})
+    named = shell("lint", name, "old.py", "ok.py")
+    assert (named.code, named.err.count("\n")) == (2, 1)
+    assert named.err.startswith(place)
+    assert shell("lint", ".")[::2] == (0, "")
+
+
 def test_a_run_with_a_broken_file_is_never_clean(shell):
     Path("broken.py").write_text("from streamparse import Bolt\nclass B(Bolt:\n    pass\n")
     assert shell("lint", ".").code == 2

@@ -168,6 +168,16 @@ SYMPTOMS = ["Acked a non-existent or already acked/failed id: 1", "java.lang.Out
         "1219 [Thread-9-store] INFO  com.acme.StoreBolt - indexed {0}",
         "2026-03-02 10:00:01 o.a.s.t.ShellBolt Thread-9 [INFO] ShellLog pid:7, name:store indexed {0}",
         "2026-03-02 10:00:01,301 INFO com.acme.StoreBolt: comment {0}",
+        "2026-03-02 10:00:01,301 ERROR store: comment {0}",
+        "2026-03-02 10:00:01,301 ERROR [com.acme.StoreBolt] comment {0}",
+        "2026-03-02 10:00:01,301 - store - ERROR - comment {0}",
+        "2015-03-02T10:00:01.301+0000 c.a.StoreBolt [ERROR] comment {0}",
+        "ERROR:store:comment {0}",
+        "[ERROR 2016-11-28 15:55:26 c.a.StoreBolt:142 store:7-BoltExecutors] comment {0}",
+        "[2018-11-09 00:13:28 +0900] [ERROR] com.acme.StoreBolt: comment {0}",
+        '{{"level":"ERROR","logger_name":"com.acme.StoreBolt","message":"comment {0}"}}',
+        '{{"levelname":"ERROR","name":"store","message":"comment {0}"}}',
+        '{{"thread":"Thread-9","level":"ERROR","loggerName":"com.acme.StoreBolt","message":"comment {0}"}}',
     ],
 )
 def test_the_words_of_an_application_s_message_are_data(line, symptom):
@@ -181,6 +191,9 @@ def test_the_words_of_an_application_s_message_are_data(line, symptom):
     [
         OF_APP.replace("indexed: ", "").format("ERROR", "java.lang.RuntimeException: {0}"),
         OF_APP.format("WARN", "see below") + "\njava.lang.RuntimeException: {0}",
+        "[ERROR 2016-11-28 15:55:26 c.a.StoreBolt:142 store:7-BoltExecutors] java.lang.RuntimeException: {0}",
+        '{{"level":"ERROR","logger_name":"com.acme.StoreBolt","message":"java.lang.RuntimeException: {0}"}}',
+        '{{"level":"ERROR","logger_name":"org.apache.storm.utils.Utils","message":"it ended: {0}"}}',
         "2026-03-02 10:00:01 STDERR Thread-9 [INFO] {0}",
         "2026-03-02 10:00:01 o.a.s.t.ShellBolt Thread-9 [INFO] {0}",
         "[INFO] java.lang.RuntimeException: {0}",

@@ -123,3 +123,11 @@ def test_the_path_of_a_java_finding_quotes_java(condition, note):
         f"if ({condition}) {{ return; }} collector.ack(tuple); }}"
     )
     assert note in [step.note for step in finding.evidence.steps]
+
+
+def test_the_path_names_what_holds_the_tuple():
+    source = in_bolt(
+        "\ndef process(self, tup):\n    work = Work()\n    work.tup = tup\n    self.ack(tup)\n    self.ack(tup)\n"
+    )
+    (finding,) = (each for each in findings(source) if each.code == "ACK103")
+    assert "held by an object" in [step.note for step in finding.evidence.steps]

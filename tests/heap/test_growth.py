@@ -126,7 +126,7 @@ Heap traversal took 15.734 seconds."""
 
 
 @pytest.mark.parametrize("before", ["", "2026-11-21T22:58:10.123456789Z ", "Nov 21 22:58:10 host java[12]: "])
-@pytest.mark.parametrize("text", [OPENJ9, SERVICEABILITY])
+@pytest.mark.parametrize("text", [OPENJ9, OPENJ9.replace(".", "/"), SERVICEABILITY])
 def test_layouts_of_other_tools_are_read(text, before):
     [histogram] = parse(before + line for line in text.splitlines())
     assert histogram.classes == {"char[]": (3354, 107328), ACK: (717, 57360)}

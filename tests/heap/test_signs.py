@@ -148,12 +148,12 @@ ONE = """ num     #instances         #bytes  class name
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        ("", "no class of acking is among the 20 largest: acking does not fill this heap"),
-        (f"   2:  9  360  {TUPLE}\n", "no class of acking is among the 20 largest: acking does not fill this heap, unless the content of its 9 tuples does"),
+        ("", "acking takes no large part of the 20 largest classes: it does not fill this heap"),
+        (f"   2:  9  360  {TUPLE}\n", "acking takes no large part of the 20 largest classes: it does not fill this heap, unless the content of its 9 tuples does"),
         (f"   2:  200000  8000000  {ACK}\n", f"acking has among the 20 largest classes: {ACK}, 8.0 MB, 6.7 %"),
         (f"   2:  90000  4320000  {MESSAGE}\n", f"acking has among the 20 largest classes: {MESSAGE}, 4.3 MB, 3.6 %"),
         (f"   2:  200000  6400000  {MAP}\n   3:  190000  6080000  {NODE}\n   4:  180000  4320000  {LONG}\n", f"acking has among the 20 largest classes: {MAP}, at most 180,000 of its 200,000"),
-        (f"   2:  20000  640000  {MAP}\n   3:  19000  608000  {NODE}\n   4:  1800  43200  {LONG}\n", "no class of acking is among the 20 largest: acking does not fill this heap"),
+        (f"   2:  20000  640000  {MAP}\n   3:  19000  608000  {NODE}\n   4:  1800  43200  {LONG}\n", "acking takes no large part of the 20 largest classes: it does not fill this heap"),
     ],
 )  # fmt: skip
 def test_one_histogram_shows_whether_acking_fills_the_heap(rows, said, shell, tmp_path):

@@ -1,7 +1,7 @@
 """What becomes of the messages of a run."""
 
 from ackdoctor.acker.runtime import VirtualClock
-from ackdoctor.lab.fates import Messages
+from ackdoctor.lab.fates import DIED, FAILED, Messages
 
 TIMEOUT_S = 30
 
@@ -100,3 +100,28 @@ def test_an_acked_message_that_a_new_spout_reads_again_is_repeated():
     run.messages.died("s", 1)
     run.emit(1)
     assert run.fate() == {"messages": 1, "completed": 1, "repeated": 1}
+
+
+def test_the_last_failure_of_each_message_tells_why_it_is_lost_or_stuck():
+    run = Run(1, 2, 3, 4)
+    for msg_id, why in ((1, FAILED), (2, FAILED), (3, DIED)):
+        run.messages.broken("s", 1, msg_id, "count", why)
+        run.messages.failed("s", 1, msg_id)
+    run.messages.died("s", 1)  # with 4 open: that is no failure
+    run.messages.close()
+    run.emit(3)
+    run.messages.failed("s", 1, 3)  # this time it timed out
+    run.clock.advance(TIMEOUT_S + 1)
+    causes = run.messages.fate("s", TIMEOUT_S, early=False).causes
+    assert [(each.end, str(each), each.messages, each.example) for each in causes] == [
+        ("lost", "count failed it", 2, "[1]"),
+        ("stuck", "timed out", 1, "[3]"),
+    ]
+
+
+def test_the_values_in_the_report_are_short():
+    run = Run("x" * 100)
+    run.messages.failed("s", 1, "x" * 100)
+    run.clock.advance(TIMEOUT_S + 1)
+    (cause,) = run.messages.fate("s", TIMEOUT_S, early=False).causes
+    assert (len(cause.example), cause.example[-3:]) == (60, "...")

@@ -123,6 +123,20 @@ def test_helpers_and_mixins_of_a_component_are_in_its_cluster(tmp_path, padding)
     assert clusters_of(tmp_path) == ["a <- mixin <- tools.check <- tools.deep"]
 
 
+def test_a_store_that_may_hide_a_failure_is_in_the_cluster_with_the_service_before_it(tmp_path):
+    write(
+        tmp_path,
+        {
+            "a.py": "import service\n" + BOLT,
+            "service.py": "import store, words\n",
+            "store.py": "import deeper\ntry:\n    pass\nexcept Exception:\n    pass\n",
+            "words.py": "try:\n    pass\nexcept ValueError:\n    pass\n",
+            "deeper.py": "try:\n    pass\nexcept Exception:\n    pass\n",
+        },
+    )
+    assert clusters_of(tmp_path) == ["a <- service <- store"]
+
+
 def test_a_shared_helper_does_not_join_clusters(tmp_path):
     write(tmp_path, {"a.py": "import tool\n" + BOLT, "b.py": "import tool\n" + BOLT, "tool.py": ""})
     assert clusters_of(tmp_path) == ["a <- tool", "b <- tool"]
@@ -178,3 +192,13 @@ def test_a_cycle_of_bases_and_a_module_that_imports_itself_end(tmp_path, padding
         },
     )
     assert clusters_of(tmp_path) == ["a", "b", "c"]
+
+
+def test_a_program_that_uses_the_projects_own_code_to_wire_is_analysed_with_it(tmp_path):
+    wires = "package demo;\nimport org.apache.storm.topology.TopologyBuilder;\nclass Runner { TopologyBuilder b; }\n"
+    program = "package demo;\nclass Main { public static void main(String[] args) { new Runner().run(); } }\n"
+    other = "package demo;\nclass Other { public static void main(String[] args) { new Absent().run(); } }\n"
+    files = {"demo/Runner.java": wires, "demo/Main.java": program, "demo/Other.java": other}
+    write(tmp_path, files)
+    found = clusters_of(tmp_path, language="java", by="display_path")
+    assert found == ["demo/Main.java <- demo/Runner.java", "demo/Runner.java"]

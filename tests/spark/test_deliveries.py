@@ -193,13 +193,15 @@ KEEPS = ((RECEIVED, "1"), (RECEIVED, "2"), (RECEIVED, "3"), (ACKED, "2"), (RECEI
     [
         (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 1, []),
         (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"), (RECEIVED, "3")), 1, ["ACK101"]),
-        pytest.param(((RECEIVED, "1"), (RECEIVED, "2")), 1, ["ACK101"], marks=pytest.mark.minutes),
+        (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2"), (RECEIVED, "3")), 1, []),
+        pytest.param(((RECEIVED, "1"), (RECEIVED, "2")), 1, [], marks=pytest.mark.minutes),
+        pytest.param(((RECEIVED, "1"), (RECEIVED, "2")), 31, ["ACK101"], marks=pytest.mark.minutes),
         pytest.param(KEEPS, 1, [], marks=pytest.mark.minutes),
         (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 31, ["ACK101"]),
         pytest.param(KEEPS, 31, ["ACK101"], marks=pytest.mark.minutes),
         pytest.param(((RECEIVED, "1"), (ACKED, "1"), (ACKED, "1")), 1, ["ACK103"], marks=pytest.mark.minutes),
     ],
-    ids=["the last", "one before", "never acks", "kept", "old", "kept for long", "twice"],
+    ids=["the last", "one before", "all since an ack", "no ack yet", "never acks", "kept", "old", "kept for long", "twice"],
 )  # fmt: skip
 def test_tuples_in_hand_where_a_log_ends_are_no_violation(spark, steps, later_s, codes):
     rows = [row._replace(pid=0, site="") for row in trace_rows(*steps)[1:]]

@@ -164,6 +164,7 @@ def test_a_topology_without_ackers_misses_no_acker_log(judged, tmp_path):
     )
     analysis = judged(None, {})
     assert (word(analysis), analysis.silent_ackers, analysis.missing) == ("OK", False, ())
+    assert analysis.notes[0].startswith("no tuple has a root id: ")
 
 
 @pytest.mark.minutes

@@ -191,6 +191,31 @@ def test_a_bolt_that_acks_at_once_waits_for_nothing() -> None:
     assert kinds(BOUNDED, setting(TICKS, 60, component="count"), count=bolt(holds=False)) == []
 
 
+def test_a_producer_that_lingers_holds_its_tuples() -> None:
+    lingers = bolt(holds=True, linger=(70.0, Place("Sink.java", 9)))
+    found = [each for each in defects(judged(BOUNDED, count=lingers)) if each.kind == "path-exceeds-timeout"]
+
+    assert [(each.sure, str(each.place)) for each in found] == [
+        ("likely", "Sink.java:9")
+    ]  # a full batch is sent sooner
+
+
+@pytest.mark.parametrize(
+    ("cluster", "expected"), [(90, ["request-exceeds-timeout likely"]), (121, []), (None, [])]
+)
+def test_a_request_that_its_server_gives_up_first(cluster: int | None, expected: list[str]) -> None:
+    requests = node("words", "spout", cls="org.apache.storm.drpc.DRPCSpout")
+    top = replace(topology("words -> count"), nodes=(requests, node("count")))
+    given = [setting(TIMEOUT, 900), setting(TICKS, 120, component="count")]
+    server = "drpc.request.timeout.secs"
+    given += (
+        [setting(server, cluster, place=Place("conf/storm.yaml", 3))] if cluster else [setting(server, 90)]
+    )
+
+    found = kinds(BOUNDED, *given, top=top, count=bolt(holds=True))
+    assert [each for each in found if each.startswith("request")] == expected
+
+
 def test_waits_of_a_path_add_up_and_those_of_branches_do_not() -> None:
     slow = {"one": bolt(holds=True), "two": bolt(holds=True)}
     ticks = [setting(TICKS, 20, component="one"), setting(TICKS, 15, component="two", place=Place("t", 31))]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from ackdoctor.model.topology import Anchors, Gap, OnFail, SourceAck
+from ackdoctor.model.topology import Anchors, OnFail, SourceAck
 from tests.topology.component_sources import java_facts, python_facts
 
 _BOLT = """
@@ -84,17 +84,62 @@ def test_a_java_bolt(body, anchors, completes):
     assert facts.streams == {"default": ("word", "count"), "late": ("word",)}
 
 
-def test_the_settings_of_a_java_bolt_have_their_lines():
-    tick, timeout = java_facts(_JAVA_BOLT.replace("BODY", "collector.ack(input);")).settings
-    assert (tick.key, tick.value, tick.place.line) == ("topology.tick.tuple.freq.secs", 10, 13)
-    assert timeout.key == "topology.message.timeout.secs"
-    assert isinstance(timeout.value, Gap)
+_JOIN = """
+    Tuple other = waiting.remove(input.getString(0));
+    if (other == null) { waiting.put(input.getString(0), input); return; }
+    EMIT
+    collector.ack(other); collector.ack(input);
+"""
 
 
-def test_the_settings_of_a_class_attribute():
-    source = _bolt("pass", "config = {'topology.tick.tuple.freq.secs': 5}")
-    [setting] = python_facts(source.replace("pystorm.bolt", "heronpy.api.bolt.bolt")).settings
-    assert (setting.key, setting.value, setting.place.line) == ("topology.tick.tuple.freq.secs", 5, 4)
+@pytest.mark.parametrize(
+    ("emit", "anchors"),
+    [
+        ("collector.emit(input, new Values(other.getString(1)));", Anchors.SOME),
+        ("String left = other.getString(1) + 1; collector.emit(input, new Values(left));", Anchors.SOME),
+        ("collector.emit(Arrays.asList(other, input), new Values(other.getString(1)));", Anchors.ALL),
+        ("collector.emit(other, new Values(other.getString(1)));", Anchors.ALL),
+        ("collector.emit(input, new Values(input.getString(1)));", Anchors.ALL),
+    ],
+)
+def test_a_join_that_anchors_to_one_side(emit, anchors):
+    field = "OutputCollector collector; Map<String, Tuple> waiting = new HashMap<>();"
+    source = _JAVA_BOLT.replace("OutputCollector collector;", field, 1).replace("BODY", _JOIN)
+    assert [each.anchors for each in java_facts(source.replace("EMIT", emit)).emits] == [anchors]
+
+
+def test_a_join_in_python_that_anchors_to_one_side():
+    body = "other = self.waiting.pop(tup.id, None)\nif other is None:\n    self.waiting[tup.id] = tup\n    return\n"
+    body += "self.emit([other.values[0]], anchors=[tup])\nself.ack(other)\nself.ack(tup)"
+    [emit] = python_facts(_bolt(body, "auto_ack = False")).emits
+    assert emit.anchors is Anchors.SOME
+
+
+@pytest.mark.parametrize(
+    ("linger", "seconds"),
+    [
+        ('props.put("linger.ms", 4500);', 4.5),
+        ('props.setProperty(ProducerConfig.LINGER_MS_CONFIG, "60000");', 60.0),
+        ('props.put("linger.ms", conf.get("linger"));', None),
+        ('props.put("batch.size", 4500);', None),
+    ],
+)
+def test_the_producer_of_a_bolt_lingers(linger, seconds):
+    made = f"this.collector = collector; Properties props = new Properties(); {linger}"
+    source = _JAVA_BOLT.replace("this.collector = collector;", made)
+    sends = "producer.send(input, (data, e) -> { if (e == null) collector.ack(input); else collector.fail(input); });"
+    found = java_facts(source.replace("BODY", sends)).linger
+    assert (found and found[0]) == seconds
+    assert java_facts(source.replace("BODY", "collector.ack(input);")).linger is None
+
+
+@pytest.mark.parametrize("given", ["linger_ms=50000", "**{'linger.ms': 50000}"])
+def test_the_producer_of_a_python_bolt_lingers(given):
+    source = _bolt("self.kept.append(tup)", "auto_ack = False")
+    source += f"\n    def initialize(self, conf, context):\n        self.producer = KafkaProducer({given})\n"
+    found = python_facts(source).linger
+    assert found is not None
+    assert found[0] == 50.0
 
 
 def test_a_bolt_that_keeps_tuples_holds_them():
@@ -143,6 +188,7 @@ def _spout(fail: str) -> str:
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.client.basic_reject(tup_id, requeue=True)", OnFail.SOURCE, 20),
         ("self.client.basic_nack(tup_id)", OnFail.SOURCE, 20),
+        ("self.pending.pop(tup_id).change_visibility(VisibilityTimeout=0)", OnFail.SOURCE, 20),
         ("self.client.basic_reject(tup_id, requeue=False)", OnFail.UNKNOWN, 20),
         ("self.client.basic_reject(tup_id, requeue=self.requeue)", OnFail.UNKNOWN, 20),
         ("self.client.basic_nack(tup_id, False, self.requeue)", OnFail.UNKNOWN, 20),
@@ -159,6 +205,16 @@ def _spout(fail: str) -> str:
         (
             "if self.tries[tup_id] > 3:\n    self.dead_letters.put(tup_id)\n    return\nself.queue.append(tup_id)",
             OnFail.BURIED,
+            21,
+        ),
+        (
+            "if self.tries[tup_id] > 3:\n    self.client.rpush('words:dead', tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BURIED,
+            21,
+        ),
+        (
+            "if self.tries[tup_id] > 3:\n    self.dead.add(tup_id)\n    return\nself.queue.append(tup_id)",
+            OnFail.BOUNDED,
             21,
         ),
         ("super().fail(tup_id)\nself.logger.info('lost')", OnFail.NOTHING, 20),
@@ -432,3 +488,59 @@ def test_the_longest_sleep_of_a_handler(body, slept):
     helper = "\n    def pause(self):\n        time.sleep(60)\n"
     found = python_facts("import time\n" + _bolt(body) + helper).sleep
     assert (None if found is None else (found[0], found[1].line)) == slept
+
+
+def test_a_batch_that_the_bolt_builds_from_its_field_is_no_partial_join():
+    source = """
+    from pystorm.bolt import Bolt
+
+    class Count(Bolt):
+        auto_ack = False
+
+        def initialize(self, conf, context):
+            self.batches = {}
+
+        def process(self, tup):
+            self.batches.setdefault(tup.values[0], []).append(tup)
+            for key, tups in list(self.batches.items()):
+                self.emit([key, len(tups)], anchors=tups)
+                for each in tups:
+                    self.ack(each)
+                del self.batches[key]
+    """
+    [emit] = python_facts(source).emits
+    assert emit.anchors is not Anchors.SOME
+
+
+def test_an_anchor_from_a_queue_that_other_threads_fill():
+    facts = java_facts("""
+    public class Made extends BaseRichBolt {
+      OutputCollector collector;
+      LinkedList<Object[]> emits = new LinkedList<Object[]>();
+      LinkedList<Tuple> done = new LinkedList<Tuple>();
+      Fetches fetches = new Fetches();
+      public void prepare(Map conf, TopologyContext context, OutputCollector collector) { this.collector = collector; }
+      public void execute(Tuple input) {
+        synchronized (emits) {
+          for (Object[] each : emits) {
+            Tuple anchor = (Tuple) each[0];
+            Values values = (Values) each[1];
+            if (anchor == null) collector.emit(values);
+            else collector.emit(Arrays.asList(anchor), values);
+          }
+          emits.clear();
+        }
+        for (Tuple each : done) { collector.ack(each); }
+        done.clear();
+        fetches.add(input);
+      }
+      class Worker extends Thread {
+        public void run() {
+          Tuple next = fetches.take();
+          emits.add(new Object[] {next, new Values(next.getString(0))});
+          done.add(next);
+        }
+      }
+    }
+    """)
+    assert {emit.anchors for emit in facts.emits} == {Anchors.ALL, Anchors.NONE}

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from ackdoctor.model.topology import Anchors, Defect, OnFail, Place, SourceAck
+from ackdoctor.model.topology import Anchors, Defect, Gap, OnFail, Place, SourceAck
 from ackdoctor.topology.guarantee import verdict
 from tests.topology.wiring import (
     ACKERS,
@@ -263,6 +263,25 @@ def test_a_bolt_that_waits_for_ticks_without_ticks_never_acks() -> None:
 
     assert (found.word, [reason.fact for reason in found.reasons]) == ("at-most-once", ["bolt-never-acks"])
     assert judge(ticked, count=waits).word == "at-least-once"
+
+
+@pytest.mark.parametrize("is_mapping", [True, False])
+def test_ticks_are_open_if_a_mapping_that_is_not_read_may_set_them(*, is_mapping: bool) -> None:
+    ticks, others = "topology.tick.tuple.freq.secs", "topology.max.spout.pending"
+    gap = Gap("limits()", Place("topology.py", 30))
+    keys = (ticks, others) if is_mapping else (ticks,)
+    top = topology("words -> count", settings=tuple(setting(key, gap, component="count") for key in keys))
+    found = judge(top, count=bolt(holds=True, flushes_at_ticks=True))
+
+    assert (found.word, found.upper) == ("unknown" if is_mapping else "at-least-once", AT_LEAST)
+
+
+def test_timeouts_that_a_computed_flag_may_turn_off_are_open() -> None:
+    flag = setting("topology.enable.message.timeouts", Gap("args[1]", Place("topology.py", 30)))
+    found = judge(topology("words -> count", settings=(flag,)))
+
+    assert (found.lower, found.upper) == (AT_MOST, AT_LEAST)
+    assert [gap.why for gap in found.gaps] == ["args[1]"]
 
 
 # ---- boundaries ----

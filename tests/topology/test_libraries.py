@@ -47,6 +47,27 @@ def test_the_place_is_that_of_the_argument_that_decides():
     assert (facts.emits[0].place, facts.on_fail_place, facts.place) == (at, at, PLACE)
 
 
+def test_a_batching_sink_flushes_at_the_ticks_of_its_argument():
+    known = _known("org.apache.storm.hbase.bolt.HBaseBolt", "bolt", flushIntervalSecs=70)
+    assert [(each.key, each.value) for each in known.settings] == [("topology.tick.tuple.freq.secs", 70)]
+    assert _known("org.apache.storm.hbase.bolt.HBaseBolt", "bolt").settings == ()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "seconds"),
+    [
+        ({"linger.ms": "5000"}, 5.0),
+        ({"linger.ms": 200}, 0.2),
+        ({"linger.ms": Gap("from args[0]", PLACE)}, None),
+        ({"linger.ms": "5000", "fireAndForget": True}, None),
+        ({}, None),
+    ],
+)
+def test_the_producer_of_a_kafka_bolt_lingers(arguments, seconds):
+    linger = _known("org.apache.storm.kafka.bolt.KafkaBolt", "bolt", **arguments).linger
+    assert linger == (None if seconds is None else (seconds, PLACE))
+
+
 def test_the_old_kafka_spout_retries_without_a_limit():
     assert _known("storm.kafka.KafkaSpout", retryLimit=-1).on_fail is OnFail.SOURCE
     assert _known("storm.kafka.KafkaSpout", retryLimit=3).on_fail is OnFail.BOUNDED

@@ -226,3 +226,19 @@ class Audit {
 def test_a_function_that_writes_outside_of_a_state(body, found):
     facts = _facts(_FUNCTION.replace("BODY", body))["Made"]
     assert [(fault.must, fault.place.line) for fault in facts.faults if fault.code == "no-state"] == found
+
+
+def test_each_lambda_has_the_facts_of_its_line():
+    source = """
+    class Made {
+      Jedis jedis;
+      void wire(Stream words) {
+        words.map(t -> new Values(t.getString(0).trim()))
+          .map(t -> { jedis.incr(t.getString(0)); return t; })
+          .each(this::keep);
+      }
+      void keep(TridentTuple tuple) { jedis.set(tuple.getString(0), "1"); }
+    }
+    """
+    found = {each.place.line: [fault.place.line for fault in each.faults] for each in _facts(source).values()}
+    assert (found[4], found[5], found[8]) == ([], [5], [8])

@@ -7,6 +7,7 @@ import pytest
 
 from ackdoctor.model.topology import ComponentFacts, Fault, OnFail, Place, Verdict, Word
 from ackdoctor.topology.guarantee import verdict
+from ackdoctor.topology.trident_guarantee import function_key
 from tests.topology.wiring import emit, node, setting, spout, topology
 
 PLAIN, TRANSACTIONAL, OPAQUE = "non-transactional", "transactional", "opaque"
@@ -63,13 +64,26 @@ def test_a_function_on_the_way_to_a_state_writes(sure: str) -> None:
     facts = {
         "words": source(OPAQUE),
         "counts": state(OPAQUE),
-        "(each Charge)": replace(state(""), role="bolt", faults=(effect,)),
+        function_key(charge): replace(state(""), role="bolt", faults=(effect,)),
     }
     found = verdict(trident(nodes=nodes), facts)
 
     assert found.lower is Word.AT_LEAST_ONCE
     assert found.upper is (Word.AT_LEAST_ONCE if effect.must else Word.EXACTLY_ONCE)
     assert [str(reason.place) for reason in found.reasons] == ["Charge.java:9"]
+
+
+@pytest.mark.parametrize(
+    ("cls", "lower"),
+    [("demo.Absent", Word.AT_LEAST_ONCE), ("org.apache.storm.trident.testing.Split", Word.EXACTLY_ONCE)],
+)
+def test_a_function_that_is_not_read_may_have_an_effect(cls: str, lower: Word) -> None:
+    counts = replace(node("counts", "state"), functions=(node("(each)", "bolt", cls=cls),))
+    found = verdict(
+        trident(nodes=(node("words", "spout"), counts)), {"words": source(OPAQUE), "counts": state(OPAQUE)}
+    )
+
+    assert (found.lower, found.upper) == (lower, Word.EXACTLY_ONCE)
 
 
 def test_ackers_zero_replays_no_batch() -> None:

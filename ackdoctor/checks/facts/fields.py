@@ -379,7 +379,7 @@ def unreleased_fields(context: RuleContext) -> frozenset[str]:
     return frozenset(found)
 
 
-def _holders(context: RuleContext) -> Iterator[list[str]]:
+def _holders(context: RuleContext) -> Iterator[tuple[str, ...]]:
     """Yield the holders of each un-acked tuple at its handler's return, except on paths that a setting of the user selects."""
     by_choice = depends_on_setting(context, ACKING)
     for _, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
@@ -387,7 +387,7 @@ def _holders(context: RuleContext) -> Iterator[list[str]]:
         if ended.raised is not None or ended.deferral is not None or token_state is None:
             continue
         if token_state.stage is Stage.HELD and not by_choice(ended.path):
-            yield token_state.holder.split()
+            yield token_state.holders
 
 
 def _field(holder: str) -> str:

@@ -23,6 +23,7 @@ from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_n
 from ackdoctor.flow.symbols import Symbol
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
+    Arg,
     Attr,
     Bind,
     Build,
@@ -318,12 +319,17 @@ _KEPT = frozenset(
     "psycopg2 psycopg asyncpg MySQLdb pymysql mysql sqlite3 sqlalchemy peewee django.db pyodbc pymssql cx_Oracle "
     "oracledb ibm_db jaydebeapi "
     "cassandra pycassa cql happybase phoenixdb hbase impala pyhive pyhs2 elasticsearch pysolr influxdb couchdb "
-    "neo4j py2neo rethinkdb aerospike riak tarantool memcache".split()
+    "neo4j py2neo rethinkdb aerospike riak tarantool memcache "
+    "java.sql.DriverManager java.sql.Connection java.sql.ResultSet javax.sql.DataSource "
+    "javax.jms.ConnectionFactory javax.jms.MessageConsumer jakarta.jms.ConnectionFactory jakarta.jms.MessageConsumer "
+    "org.apache.activemq org.apache.pulsar org.apache.rocketmq com.alibaba.rocketmq com.google.cloud.pubsub "
+    "org.apache.hadoop.hbase".split()
 )
 _LIVE = frozenset(
     "tweepy twitter twython birdy tushare praw feedparser requests urllib urllib2 urllib3 httplib http httplib2 aiohttp httpx "
     "pycurl socket websocket websockets zmq nanomsg paho mosquitto serial smbus bluetooth scapy pcap cv2 psutil "
-    "sseclient irc slackclient slack_sdk blockchain bs4 scrapy selenium telnetlib imaplib poplib sys.stdin fileinput".split()
+    "sseclient irc slackclient slack_sdk blockchain bs4 scrapy selenium telnetlib imaplib poplib sys.stdin fileinput "
+    "twitter4j java.net.Socket java.net.URL".split()
 )
 _GENERATED = frozenset(
     "random itertools.cycle numpy.random faker uuid secrets "
@@ -331,7 +337,9 @@ _GENERATED = frozenset(
 )
 _FILE = frozenset(
     "open io.open codecs.open gzip bz2 zipfile tarfile csv glob os.listdir os.walk os.scandir pathlib linecache "
-    "pandas shelve pickle json.load xml.etree lxml xlrd openpyxl avro fastavro hdfs pyarrow h5py mailbox".split()
+    "pandas shelve pickle json.load xml.etree lxml xlrd openpyxl avro fastavro hdfs pyarrow h5py mailbox "
+    "java.io.FileReader java.io.FileInputStream java.io.RandomAccessFile java.nio.file.Files "
+    "org.apache.commons.io.FileUtils org.apache.hadoop.fs".split()
 )
 _TABLES = ((_KEPT, Source.KEPT), (_LIVE, Source.LIVE), (_GENERATED, Source.GENERATED), (_FILE, Source.FILE))
 
@@ -377,6 +385,10 @@ def provenance(context: RuleContext, function: Function, expr: Expr) -> frozense
                 todo += values_of(context, owner, part)
             if isinstance(part, Name):
                 todo += _arguments(context, owner, part.id)
+            if isinstance(part, (Name, Attr)):
+                declared = context.declared_names(owner, part)
+                if len(declared) == 1:  # several: one for each `import a.*`
+                    names.update(name for name in declared if not name.startswith(project))
             for symbol in context.resolve(owner, part) if isinstance(part, (Attr, Global)) else ():
                 called += [symbol] if isinstance(symbol, Function) else []
                 names.update(name for name in _names_of(context, symbol) if not name.startswith(project))
@@ -447,6 +459,10 @@ def _assigned(function: Function, place: Expr) -> Iterator[Expr | Call]:
         match step.op:
             case Call(func=Attr(obj=obj, name=name), args=args) if name in CONTAINER_STORES and obj == place:
                 yield from (arg.value for arg in args)
+            case Call(func=Attr(obj=obj), args=(Arg(value=Attr(obj=target, name=name)),)) if (
+                name in CONTAINER_STORES and target == place
+            ):
+                yield obj  # `records.forEach(self.buffer::add)`
             case Call(result=result) as call if result == place:
                 yield call
             case Bind(value=value) | Update(value=value) | Unpack(value=value) | Next(iterable=value):

@@ -115,7 +115,7 @@ def element_of_rest(
     """
     some = state.contents.get(Batch(token)) == UNKNOWN and completes_some(context, function, loop)
     if some and not _completes_each(context, function, loop):
-        return now._replace(stage=Stage.HELD, holder="an earlier loop")
+        return now._replace(stage=Stage.HELD, holders=("an earlier loop",))
     return now
 
 

@@ -16,6 +16,7 @@ from ackdoctor.flow.transfer.dispatch import (
     argument_type,
     captured_by_class,
     choose_functions,
+    constructor_may_raise,
     makes_framework_calls,
     method_of,
     methods_named,
@@ -33,7 +34,6 @@ from ackdoctor.flow.values import (
     Batch,
     BoundMethod,
     Container,
-    ExceptionValue,
     External,
     Field,
     FunctionRef,
@@ -103,7 +103,7 @@ def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
         instance = new_instance(context, path, call, values)
         if instance is not None:
             run_later(context, path, path.state, (thread_task(context, instance),), THREAD, threaded=True)
-            return (CallEffect(path.state, instance, may_raise=not isinstance(instance, ExceptionValue)),)
+            return (CallEffect(path.state, instance, constructor_may_raise(context, call, instance)),)
     if isinstance(call.func, Attr) and call.func.name in IMMEDIATE_CALLBACKS:
         return _run_callback_now(context, path, call, values)
     target = _functional_call(context, path, call)

@@ -255,9 +255,7 @@ def _field_method(
         element = stored_tuple(field) if name == "setdefault" else None
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
     if name in CONTAINER_READS:
-        return _read_field(
-            context, path, call, state, TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
-        )
+        return _read_element(context, path, state, call, field, inner=inner)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
     if name in CLEARS and not inner:
@@ -273,15 +271,16 @@ def _field_method(
     return None
 
 
-def _read_field(context: Context, path: Path, call: Call, state: State, read: TokenRef) -> CallEffect:
-    """Apply a method call that reads an element of a field, or of an object in it, and may remove the element."""
-    name, field = last_name(call.func), read.token.field
-    values = arguments(context, path, call)
+def _read_element(
+    context: Context, path: Path, state: State, call: Call, field: str, *, inner: Token | None
+) -> CallEffect:
+    """Apply a method that returns an element of a field, or a part of the object `inner`, and may remove it."""
+    name, values = last_name(call.func), arguments(context, path, call)
+    read = TokenRef(inner.at(f".{name}")) if inner else stored_tuple(field)
     by_tuple = name == "remove" and any(isinstance(value, TokenRef) for value in values)
-    whole = read == stored_tuple(field)
-    takes = whole and not by_tuple and _takes_out(context, path.function, call, field)
-    by_key = call.dropped and bool(values) and not any(any(tokens_in(value)) for value in values if value)
-    if whole and name in CONTAINER_REMOVALS and by_key:
+    takes = not inner and not by_tuple and _takes_out(context, path.function, call, field)
+    carries = any(value is not None and any(tokens_in(value)) for value in values)
+    if name in CONTAINER_REMOVALS and call.dropped and call.args and not (inner or by_tuple or carries):
         remove_entry(context, path, state, field)
     state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
     raises = (takes or name != "remove") and may_raise(context, path.function, call)

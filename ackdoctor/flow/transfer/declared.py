@@ -136,14 +136,25 @@ def _field_class(context: Context, name: str) -> ClassInfo | None:
     cls = field_class(context, holder) if holder else None
     if holder and cls is None:
         return None
-    values = [each for each in field_values(context, name) if each[1] != Literal(None)]
+    return _kept_class(context, cls, last, field_values(context, name))
+
+
+def field_class_of(context: Context, cls: ClassInfo, name: str) -> ClassInfo | None:
+    """Return the class of the project of the object in a field of another class."""
+    return _kept_class(context, cls, name, _assigned_in(context.program.lineage(cls).order, name))
+
+
+def _kept_class(
+    context: Context, cls: ClassInfo | None, name: str, values: Iterable[tuple[Function, Expr | Call]]
+) -> ClassInfo | None:
     made = {
         class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
         for where, value in values
+        if value != Literal(None)
     }
     if len(made) == 1 and None not in made:
         return made.pop()
-    found = context.component.declared(last) if cls is None else declared_field_of(context, cls, last)
+    found = context.component.declared(name) if cls is None else declared_field_of(context, cls, name)
     return _project(context, context.program.units[found[0].path], found[1]) if found is not None else None
 
 

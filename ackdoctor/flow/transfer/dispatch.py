@@ -22,6 +22,7 @@ from ackdoctor.flow.transfer.declared import (
     framework_kind,
     local_values,
 )
+from ackdoctor.flow.transfer.effects import helper_may_raise
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.origins import project_class
 from ackdoctor.flow.values import (
@@ -462,6 +463,14 @@ def new_instance(context: Context, path: Path, call: Call, values: tuple[Value |
     carried = {token for at, value in enumerate(values) if at not in only_read for token in tokens_in(value)}
     stored = {token for _, value in fields for token in tokens_in(value)}
     return Instance(cls, fields) if carried <= stored else None
+
+
+def constructor_may_raise(context: Context, call: Call, instance: Value) -> bool:
+    """Whether the constructor that makes an object may raise; one of an exception does not."""
+    if not isinstance(instance, Instance):
+        return False
+    maker = _constructor(context, instance.cls, len(call.args))
+    return maker is None or helper_may_raise(context, maker)
 
 
 def _dotted(expr: Expr) -> bool:

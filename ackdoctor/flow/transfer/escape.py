@@ -31,7 +31,9 @@ def worse_state(one: TokenState | None, other: TokenState) -> TokenState:
     """Return the token state that leaves more undone."""
     if one is None:
         return other
-    return min(one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holder))
+    return min(
+        one, other, key=lambda held: (WORST.index(held.stage), _UNASKED.index(held.tick), held.holders)
+    )
 
 
 def store(
@@ -68,9 +70,9 @@ def store(
 def _add_holder(state: State, token: Token, token_state: TokenState, holder: str) -> State:
     """Add a field to the holders of a token."""
     if token_state.stage is Stage.OWED:
-        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
-    if holder not in token_state.holder.split():
-        return state.with_token(token, token_state._replace(holder=f"{token_state.holder} {holder}".strip()))
+        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, (holder,)))
+    if holder not in token_state.holders:
+        return state.with_token(token, token_state._replace(holders=(*token_state.holders, holder)))
     return state
 
 
@@ -114,7 +116,7 @@ def _escape_token(context: Context, path: Path, state: State, token: Token, hold
         return _hold_stored(context, state, token, holder)
     token_state = context.token_state(state, token)
     if token_state.stage is Stage.OWED:
-        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, holder))
+        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, (holder,)))
     return state
 
 
@@ -123,4 +125,4 @@ def _hold_stored(context: Context, state: State, token: Token, holder: str) -> S
     known = context.token_state(state, token)
     if known.stage is not Stage.OWED or token.field not in context.stored_stages:
         return state
-    return state.with_token(token, known._replace(stage=Stage.HELD, holder=holder))
+    return state.with_token(token, known._replace(stage=Stage.HELD, holders=(holder,)))

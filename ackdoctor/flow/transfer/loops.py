@@ -390,7 +390,7 @@ def suspend_generator(state: State, result: GeneratorResult, generator: str) -> 
         changed = before is None or now.stage is not before.stage
         if changed and now.stage in (Stage.ACKED, Stage.FAILED):
             pending.append((token, now))
-            state = state.with_token(token, now._replace(stage=Stage.HELD, holder=generator))
+            state = state.with_token(token, now._replace(stage=Stage.HELD, holders=(generator,)))
     return state, GeneratorResult(result.items, frozenset(pending), result.empty)
 
 

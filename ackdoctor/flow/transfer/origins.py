@@ -21,6 +21,7 @@ from ackdoctor.flow.transfer.declared import (
     class_of,
     declared_type,
     field_class,
+    field_class_of,
     field_values,
     local_values,
     own_field_type,
@@ -270,6 +271,9 @@ def is_memory_name(context: Context, name: str) -> bool:
 
 def project_class(context: Context, function: Function, expr: Expr) -> ClassInfo | None:
     """Return the class of the project that an object certainly has: by its declared type, or by its constructor."""
+    owner = context.program.owner(function)
+    if owner is not None and owner not in context.component.lineage and is_field(function, expr):
+        return field_class_of(context, owner, last_name(expr))
     if (declared := class_of(context, function, State(), expr)) is not None:
         return declared
     match expr:

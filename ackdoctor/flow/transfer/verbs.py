@@ -173,7 +173,7 @@ def _is_accepted(context: Context, verb: Verb, value: TokenRef) -> bool:
 def _complete_unknown(state: State, value: Value | None) -> State:
     """Return the state after the completion of an unknown tuple: any owed tuple may be completed now, so none is missing."""
     tokens = {
-        token: token_state._replace(stage=Stage.HELD, holder="an ack of something unknown")
+        token: token_state._replace(stage=Stage.HELD, holders=("an ack of something unknown",))
         if token_state.stage is Stage.OWED
         else token_state
         for token, token_state in state.tokens.items()
@@ -204,7 +204,7 @@ def complete(
         at_tick = any(held.tick is Tick.YES for held in state.tokens.values())
         release(context, site, token.field, completed=True, at_tick=at_tick)
     _see_completion(context, path, op, token, before, breach, verb, value)
-    return state.with_token(token, TokenState(after, before.tick, before.holder))
+    return state.with_token(token, TokenState(after, before.tick, before.holders))
 
 
 def _site(context: Context, path: Path, verb: Verb | None) -> Path:

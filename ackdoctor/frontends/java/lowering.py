@@ -327,7 +327,7 @@ TABLES = Tables(values=Table(), pure=Table(), forks={}, statements=Table())
 class Lowering(SharedLowering[Node]):
     """The lowering of one function, method or lambda."""
 
-    __slots__ = ("file", "frame", "result")
+    __slots__ = ("file", "frame", "replaced", "result")
 
     safe_operators = frozenset({"+", "-", "*", "number"})  # the compiler has checked the operands
 
@@ -336,10 +336,16 @@ class Lowering(SharedLowering[Node]):
         self.file = file
         self.frame = frame
         self.result: Name | None = None  # of the enclosing switch expression
+        self.replaced: dict[int, Expr] = {}  # the nodes whose value is known, by id
 
     def kind(self, node: Node) -> str:
         """The type of a node."""
         return node.type
+
+    def value(self, node: Node) -> Expr:
+        """The value of an expression; its calls become steps."""
+        known = self.replaced.get(node.id) if self.replaced else None
+        return super().value(node) if known is None else known
 
     def statement(self, node: Node) -> None:
         """Lower one statement."""

@@ -7,6 +7,7 @@ from typing import NamedTuple, TypeAlias
 from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends import UnknownSyntax, reason_of
 from ackdoctor.frontends.java.expressions import PATTERNS, constructor_call, expression_statement, match
+from ackdoctor.frontends.java.loops import IndexLoop, IteratorLoop, index_loop, iterator_loop
 from ackdoctor.frontends.java.lowering import (
     TABLES,
     UNREADABLE,
@@ -264,6 +265,10 @@ def _header(fn: Lowering, node: Node) -> Span:
 
 def _while(fn: Lowering, node: Node, label: str | None = None) -> None:
     condition = child(node, "condition")
+    by_hand = iterator_loop(fn, condition, child(node, "body"))
+    if by_hand is not None:
+        _for_iterator(fn, fn.through(node, condition), by_hand, label)
+        return
     body = partial(fn.block, child(node, "body"))
     fn.builder.loop_while(fn.through(node, condition), partial(fn.fork, condition), body, label=label)
 
@@ -291,8 +296,38 @@ def _for(fn: Lowering, node: Node, label: str | None = None) -> None:
                 fn.statement(each)
             else:
                 expression_statement(fn, each)
+        by_iterator = None if updates else iterator_loop(fn, condition, child(node, "body"))
+        by_index = index_loop(fn, node)
         body = partial(fn.block, child(node, "body"))
-        fn.builder.loop_while(_header(fn, node), ask, body, label=label, update=again if updates else None)
+        if by_iterator is not None:
+            _for_iterator(fn, _header(fn, node), by_iterator, label)
+        elif by_index is not None:
+            _for_index(fn, node, by_index, again, label)
+        else:
+            fn.builder.loop_while(
+                _header(fn, node), ask, body, label=label, update=again if updates else None
+            )
+
+
+def _for_iterator(fn: Lowering, header: Span, loop: IteratorLoop, label: str | None) -> None:
+    """A loop over an iterator, as one over its collection."""
+    iterator = fn.value(loop.iterator)
+    with fn.frame.block():
+        written = fn.type_name(child(loop.declaration, "type"))
+        variable = fn.frame.declare(fn.name(child(loop.declaration, "declarator")), written)
+        fn.builder.loop_for(header, variable, iterator, partial(fn.run, loop.rest), label=label)
+
+
+def _for_index(
+    fn: Lowering, node: Node, loop: IndexLoop, again: Callable[[], None], label: str | None
+) -> None:
+    """A loop over the indices of a list, as one over its elements; the index counts beside it."""
+    collection = fn.value(loop.collection)
+    with fn.frame.block():
+        element = fn.frame.declare(f"get({loop.word})", None)
+        fn.replaced.update((read.id, element) for read in loop.reads)
+        body = partial(fn.block, child(node, "body"))
+        fn.builder.loop_for(_header(fn, node), element, collection, body, label=label, update=again)
 
 
 def _for_each(fn: Lowering, node: Node, label: str | None = None) -> None:

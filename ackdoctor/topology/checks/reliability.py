@@ -6,7 +6,7 @@ from ackdoctor.model.topology import Defect, Gap, Node, Place
 from ackdoctor.rulebook import ACKERS_ZERO, DEAD_SETTING, TIMEOUTS_DISABLED, UNBOUNDED_PENDING
 from ackdoctor.topology.checks.wiring import Wiring
 from ackdoctor.topology.readers.undecided import is_undecided
-from ackdoctor.topology.settings import ACKERS, MAX_PENDING, MODE, TIMEOUT
+from ackdoctor.topology.settings import ACKERS, MAX_PENDING, MODE, TIMEOUT, is_of_cluster
 from ackdoctor.topology.tracking import number, timeouts_off
 
 # ---- ACK501 ackers-zero ----
@@ -119,6 +119,8 @@ def ack505_dead_setting(wiring: Wiring) -> Iterator[Defect]:
     for key, kind in ((MAX_PENDING, "max-pending-without-effect"), (TIMEOUT, "timeout-without-effect")):
         setting = wiring.setting(key)
         if setting is None or setting.value is None or is_undecided(wiring.judged.topology, setting):
+            continue
+        if is_of_cluster(setting):  # other topologies may need it
             continue
         if not (windows and key == TIMEOUT):
             yield wiring.defect(DEAD_SETTING, kind, "certain", setting.place, key=key, reason=reason)

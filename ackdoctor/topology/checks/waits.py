@@ -2,16 +2,17 @@
 
 A window holds a tuple until it expires: length plus sliding interval; a tumbling window slides by its length, so it
 counts twice.  A bolt that flushes at ticks holds a tuple for up to one tick.  The waits of a path add up.  A batch that is
-larger than the number of open tuples does not fill.
+larger than the number of open tuples does not fill.  A Kafka producer keeps a record for `linger.ms`, and its bolt the
+tuple.  The server of DRPC gives a request up by a timeout of its own.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
-from ackdoctor.model.topology import Defect, Node, Setting
+from ackdoctor.model.topology import Defect, Node, Place, Setting
 from ackdoctor.rulebook import BATCH_WITHOUT_TICKS, FLUSH_SLOWER_THAN_TIMEOUT
 from ackdoctor.topology.checks.wiring import Wiring
-from ackdoctor.topology.settings import MAX_PENDING, TICKS, TIMEOUT
+from ackdoctor.topology.settings import MAX_PENDING, REQUEST_TIMEOUT, TICKS, TIMEOUT, is_of_cluster
 from ackdoctor.topology.tracking import is_heron, lacks_ticks, number, timeouts_off
 
 _WINDOW = "topology.bolts.window"
@@ -22,14 +23,25 @@ _MILLISECONDS = 1000
 _SUBPROCESS = "topology.subprocess.timeout.secs"
 _WORKER = "supervisor.worker.timeout.secs"  # the heartbeat of a process falls back to it
 _USUAL = 30
+_REQUESTS = ".DRPCSpout"
+_USUAL_REQUEST = 600  # defaults.yaml
 
 
 class _Wait(NamedTuple):
-    """How long a component holds a tuple, in seconds, and the setting that says so."""
+    """How long a component holds a tuple, in seconds, and the line that says so."""
 
     component: str
     seconds: float
-    setting: Setting
+    place: Place
+    is_limit: bool = False  # a full batch ends the wait sooner
+
+
+class _Path(NamedTuple):
+    """The waits of a path: the longest, their sum, and the part of it that no full batch ends sooner."""
+
+    slowest: _Wait
+    total: float
+    firm: float
 
 
 def ack504_flush_slower_than_timeout(wiring: Wiring) -> Iterator[Defect]:
@@ -52,25 +64,46 @@ def ack504_flush_slower_than_timeout(wiring: Wiring) -> Iterator[Defect]:
     waits = {
         node.id: wait for node in wiring.graph.nodes.values() if (wait := _wait(wiring, node)) is not None
     }
-    for wait, total in _slowest(wiring, waits):
-        sure = _certainty(wiring, total, timeout)
-        if sure and wait.component not in refused:
-            yield _defect(wiring, "path-exceeds-timeout", sure, wait, timeout, total)
+    for path in _slowest(wiring, waits, wiring.graph.spouts):
+        sure = _certainty(wiring, path, timeout)
+        if sure and path.slowest.component not in refused:
+            yield _defect(wiring, "path-exceeds-timeout", sure, path.slowest, timeout, path.total)
+    yield from _requests(wiring, waits, timeout)
 
 
-def _defect(wiring: Wiring, kind: str, sure: str, wait: _Wait, timeout: float, total: float = 0) -> Defect:
+def _requests(wiring: Wiring, waits: Mapping[str, _Wait], timeout: float) -> Iterator[Defect]:
+    """Yield what holds a request of DRPC until its server has given it up, sooner than the message timeout fails it.
+
+    The server reads its timeout from the cluster's file (DRPC.java:89-93@v2.8.8).
+    """
+    given = [each for each in wiring.judged.topology.settings if each.key == REQUEST_TIMEOUT]
+    of_cluster = [each for each in given if is_of_cluster(each) and number(each) is not None]
+    limit, source = float(_USUAL_REQUEST), "Storm's default"
+    for each in of_cluster[:1]:
+        limit, source = number(each) or limit, f"{each.place}, if this is the cluster's file"
+    spouts = [spout for spout in wiring.graph.spouts if spout.cls.endswith(_REQUESTS)]
+    for path in _slowest(wiring, waits, spouts) if limit < timeout else ():
+        if path.total >= limit:
+            yield _defect(
+                wiring, "request-exceeds-timeout", "likely", path.slowest, limit, path.total, source=source
+            )
+
+
+def _defect(
+    wiring: Wiring, kind: str, sure: str, wait: _Wait, timeout: float, total: float = 0, **more: str
+) -> Defect:
     values = {"name": wait.component, "time": f"{wait.seconds:g} s", "timeout": f"{timeout:g} s"}
-    place, code = wait.setting.place, FLUSH_SLOWER_THAN_TIMEOUT
-    return wiring.defect(code, kind, sure, place, wait.component, total=f"{total:g} s", **values)
+    place, code = wait.place, FLUSH_SLOWER_THAN_TIMEOUT
+    return wiring.defect(code, kind, sure, place, wait.component, total=f"{total:g} s", **values, **more)
 
 
-def _certainty(wiring: Wiring, total: float, timeout: float) -> str:
+def _certainty(wiring: Wiring, path: _Path, timeout: float) -> str:
     """A root times out between once and twice the timeout after its emit."""
-    if total < timeout / 2:
+    if path.total < timeout / 2:
         return ""
-    if total < timeout or wiring.is_untracked:
+    if path.total < timeout or wiring.is_untracked:
         return "information"
-    return "certain" if total >= 2 * timeout and wiring.ids and wiring.tracking.on else "likely"
+    return "certain" if path.firm >= 2 * timeout and wiring.ids and wiring.tracking.on else "likely"
 
 
 def _wait(wiring: Wiring, node: Node) -> _Wait | None:
@@ -83,9 +116,13 @@ def _wait(wiring: Wiring, node: Node) -> _Wait | None:
     holds = facts.holds or facts.flushes_at_ticks if facts is not None else node.role == "bolt"
     seconds = number(ticks) if ticks is not None else None
     own = ticks is not None and (ticks.component == node.id or facts is not None)
-    if ticks is None or seconds is None or seconds <= 0 or not holds or not own:
-        return None
-    return _Wait(node.id, seconds, ticks)
+    if ticks is not None and seconds is not None and seconds > 0 and holds and own:
+        return _Wait(node.id, seconds, ticks.place)
+    return (
+        _Wait(node.id, *facts.linger, is_limit=True)
+        if facts is not None and facts.linger is not None
+        else None
+    )
 
 
 def _window(wiring: Wiring, node: Node) -> _Wait | None:
@@ -95,7 +132,7 @@ def _window(wiring: Wiring, node: Node) -> _Wait | None:
         return None
     slide = wiring.setting(_SLIDE, node.id)
     more = (number(slide) or 0) if slide is not None else 0
-    return _Wait(node.id, (seconds + more) / _MILLISECONDS, length)
+    return _Wait(node.id, (seconds + more) / _MILLISECONDS, length.place)
 
 
 def _count_windows(wiring: Wiring) -> Iterator[Defect]:
@@ -128,7 +165,7 @@ def _checkpoints(wiring: Wiring, timeout: float) -> Iterator[Defect]:
     if seconds >= timeout:
         sure = "certain" if wiring.ids else "likely"
         yield _defect(
-            wiring, "checkpoint-exceeds-timeout", sure, _Wait(stateful[0], seconds, setting), timeout
+            wiring, "checkpoint-exceeds-timeout", sure, _Wait(stateful[0], seconds, setting.place), timeout
         )
 
 
@@ -184,18 +221,20 @@ def _has_only_ids(wiring: Wiring, spout: Node) -> bool:
     return facts is not None and {emit.has_id for emit in facts.emits} == {True}
 
 
-def _slowest(wiring: Wiring, waits: Mapping[str, _Wait]) -> Iterator[tuple[_Wait, float]]:
-    """Yield the longest wait of each path's sum: once for each component that is the slowest of a path."""
-    best: dict[str, tuple[_Wait, float]] = {}
-    for spout in wiring.graph.spouts:
+def _slowest(wiring: Wiring, waits: Mapping[str, _Wait], spouts: Iterable[Node]) -> Iterator[_Path]:
+    """Yield the path with the longest sum for each component that is the slowest of a path."""
+    best: dict[str, _Path] = {}
+    for spout in spouts:
         for path in wiring.graph.longest_paths(
             spout.id, {name: wait.seconds for name, wait in waits.items()}
         ):
             held = [waits[name] for name in path if name in waits]
             if held:
-                slowest, total = max(held, key=lambda wait: wait.seconds), sum(wait.seconds for wait in held)
-                if total > best.get(slowest.component, (slowest, 0.0))[1]:
-                    best[slowest.component] = slowest, total
+                slowest = max(held, key=lambda wait: wait.seconds)
+                firm = sum(wait.seconds for wait in held if not wait.is_limit)
+                found = _Path(slowest, sum(wait.seconds for wait in held), firm)
+                if slowest.component not in best or found.total > best[slowest.component].total:
+                    best[slowest.component] = found
     yield from best.values()
 
 

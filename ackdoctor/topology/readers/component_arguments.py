@@ -102,10 +102,16 @@ def _of_call(call: Invocation, before: int, depth: int) -> Iterator[Given]:
     elif name in _PUTS and len(args) > 1 and not isinstance(args[0], Gap):
         yield Given(_key(args[0]), plain(args[1], place), place)
     elif name in _PUT_ALL and args and isinstance(args[0], Obj) and isinstance(args[0].content, dict):
+        puts = {
+            _key(put.args[0]): put.place
+            for put in args[0].calls
+            if put.name in _PUTS and put.args and not isinstance(put.args[0], Gap)
+        }
         for key, value in args[0].content.items():
             if isinstance(key, Gap):
                 continue
-            yield Given(_key(key), plain(value, place), place)  # type: ignore[arg-type]
+            name = _key(key)  # type: ignore[arg-type]
+            yield Given(name, plain(value, place), puts.get(name, place))
     elif args and not name.startswith(_READS):
         prefix = next((each for each in _PREFIXES if name.startswith(each) and len(name) > len(each)), "")
         key = name[len(prefix) : len(prefix) + 1].lower() + name[len(prefix) + 1 :]

@@ -15,25 +15,27 @@ from ackdoctor.topology.marked_yaml import Document
 from ackdoctor.topology.marked_yaml import read as read_yaml
 from ackdoctor.topology.readers.commands import Command, commands
 from ackdoctor.topology.readers.undecided import undecided_settings
+from ackdoctor.topology.settings import (
+    ACKERS,
+    CLUSTER_FILE,
+    ENABLE_TIMEOUTS,
+    MAX_PENDING,
+    REQUEST_TIMEOUT,
+    STORM_DEFAULTS,
+    TIMEOUT,
+    effective,
+)
 from ackdoctor.topology.texts import Texts, suffix_of
 
-_CLUSTER_FILE = "storm.yaml"
-_DECIDING = frozenset(("topology.acker.executors", "topology.enable.message.timeouts"))
+_DECIDING = frozenset((ACKERS, ENABLE_TIMEOUTS))
 _QUOTED = re.compile(r'"([\w\-]+\.[\w.\-]+)"')  # a key with a dot: others may be anything
-_TURNED_OFF = (  # key, the value that turns it off, kind of the defect, what then happens
-    (
-        "topology.acker.executors",
-        0,
-        "ackers-zero",
-        "no tuple is tracked: it sets `topology.acker.executors` to 0",
-    ),
-    (
-        "topology.enable.message.timeouts",
-        False,
-        "timeouts-off",
-        "a lost tuple never times out: it turns timeouts off",
-    ),
-)
+_TURNED_OFF = {  # the value that turns tracking off, the kind of the defect, and what then happens
+    ACKERS: (0, "ackers-zero", f"no tuple is tracked: it sets `{ACKERS}` to 0"),
+    ENABLE_TIMEOUTS: (False, "timeouts-off", "a lost tuple never times out: it turns timeouts off"),
+}
+_TUNED = frozenset(
+    (TIMEOUT, MAX_PENDING)
+)  # each value of the cluster's file matters, as it is not Storm's default
 
 
 def with_conf_files(topology: Topology, texts: Texts) -> Topology:
@@ -115,16 +117,26 @@ def _values_of(name: str, texts: Texts) -> Iterator[Setting]:
 
 
 def with_cluster_file(topology: Topology, texts: Texts) -> Topology:
-    """Add what the nearest `storm.yaml` would turn off, as information: it holds if this is the cluster's file."""
-    file = next(iter(texts.from_class_path(topology.place.path, _CLUSTER_FILE)), None)
+    """Add what the nearest `storm.yaml` sets and the topology does not: it holds only if this is the cluster's file.
+
+    So the value is open.  What the file would turn off is reported as information as well.
+    """
+    file = next(iter(texts.from_class_path(topology.place.path, CLUSTER_FILE)), None)
     document = read_yaml(file, texts[file]) if file is not None else None
     if not isinstance(document, Document) or not parsed(topology.framework).is_storm:
         return topology
-    own = {setting.key for setting in topology.settings if not setting.component}
-    found = tuple(
-        Defect(kind=kind, sure="information", place=each.place, why=f"if this is the cluster's file, {why}")
-        for each in _settings(document)
-        for key, off, kind, why in _TURNED_OFF
-        if each.key == key and (each.value, type(each.value)) == (off, type(off)) and key not in own
-    )
-    return replace(topology, defects=(*topology.defects, *found))
+    settings: list[Setting] = []
+    defects: list[Defect] = []
+    for each in _settings(document):
+        if each.key == REQUEST_TIMEOUT:  # which no topology can set
+            settings.append(each)
+        elif effective(topology, each.key).place.path == STORM_DEFAULTS:
+            off, kind, why = _TURNED_OFF.get(each.key, (None, "", ""))
+            turned_off = kind and (each.value, type(each.value)) == (off, type(off))
+            if turned_off:
+                why = f"if this is the cluster's file, {why}"
+                defects.append(Defect(kind=kind, sure="information", place=each.place, why=why))
+            if turned_off or each.key in _TUNED:
+                gap = Gap(f"{each.key} is {each.value} if {file} is the cluster's file", each.place)
+                settings.append(replace(each, value=gap))
+    return replace(topology, settings=(*settings, *topology.settings), defects=(*topology.defects, *defects))

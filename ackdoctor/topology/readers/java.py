@@ -18,7 +18,7 @@ from ackdoctor.topology.interpreter import Decision, Entry, Paths, Run, explore
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Library, Obj, root
 from ackdoctor.topology.readers import linear_drpc, storm_java, storm_streams, trident
 from ackdoctor.topology.readers.java_config import CONFIGS, is_config, settings_of
-from ackdoctor.topology.readers.java_entries import EntryPoints, mentions
+from ackdoctor.topology.readers.java_entries import EntryPoints, has_main, is_main, mentions
 from ackdoctor.topology.readers.undecided import unsubmitted_settings, without_fragments
 from ackdoctor.topology.readers.unfollowed import unfollowed
 from ackdoctor.topology.readers.wiring import Wired
@@ -149,7 +149,10 @@ def from_program(program: SymbolTable, own: set[str]) -> tuple[Topology, ...]:
     """Return the topologies that the Java files of `own` wire."""
     units = [unit for path, unit in program.units.items() if path.endswith(".java")]
     wires = any(mentions(unit, _CLASSES, _PACKAGES) for unit in units)
-    if not wires or not any(unit.path in own and mentions(unit, _NAMES, _PACKAGES) for unit in units):
+    starting = any(
+        unit.path in own and (has_main(unit) or mentions(unit, _NAMES, _PACKAGES)) for unit in units
+    )
+    if not wires or not starting:
         return ()
     points = EntryPoints(program)
     linear = any(mentions(unit, linear_drpc.BUILDERS, _PACKAGES) for unit in units)
@@ -187,14 +190,19 @@ class _Search:
         paths = explore(self.program, entry, JAVA, partial(_outcome, self.program), _LIBRARY)
         self.entries, self.steps = self.entries + 1, self.steps + paths.steps
         self.executed |= paths.executed
-        topologies = list(_merged(paths))
+        head = entry.function.head.line if is_main(entry.function) else None
+        main = Place(entry.function.path, head) if head is not None else None
+        topologies = [_of_main(each, main) for each in _merged(paths)]
         if topologies:
             self.productive |= paths.executed
         elif paths.truncated or paths.limited:
             self.barren |= paths.executed
         for topology in topologies:
             same = self.found.setdefault((topology.place, topology.kind), [])
-            if all(_identity(each) != _identity(topology) for each in same):
+            named = [
+                each for each in same if each.name == topology.name
+            ]  # another program may give the same graph
+            if all(_identity(each) != _identity(topology) for each in named):
                 same.append(topology)
 
     def topologies(self) -> Iterator[Topology]:
@@ -396,7 +404,15 @@ def _identity(topology: Topology) -> Topology:
         for node in topology.nodes
     )
     settings = tuple(each for each in topology.settings if _is_relevant(each))
-    return replace(topology, name="", branch="", nodes=nodes, settings=settings, config=None, gaps=())
+    return replace(
+        topology, name="", branch="", nodes=nodes, settings=settings, config=None, gaps=(), main=None
+    )
+
+
+def _of_main(topology: Topology, main: Place | None) -> Topology:
+    """The topology of a program: without a name of its own it has that of the program's file."""
+    unnamed = main is not None and topology.name == _stem(topology.place.path)
+    return replace(topology, main=main, name=_stem(main.path) if main and unnamed else topology.name)
 
 
 def _is_relevant(setting: Setting) -> bool:

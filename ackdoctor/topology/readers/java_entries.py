@@ -53,7 +53,7 @@ class EntryPoints:
         for _ in range(_MAX_CALLERS):
             following: dict[int, Entry] = {}
             for entry in ring.values():
-                callers = [] if entry.function.name == _MAIN else list(self._callers_of(entry))
+                callers = [] if is_main(entry.function) else list(self._callers_of(entry))
                 if not callers:
                     yield from self._for_heirs(entry)
                 following |= {id(each.function): each for each in callers if id(each.function) not in seen}
@@ -163,6 +163,16 @@ def _functions(unit: Unit) -> Iterator[Function]:
 def _is_abstract(cls: ClassInfo) -> bool:
     """Whether a class declares a method without a body."""
     return any(method.docstring_only for method in cls.all_methods())
+
+
+def is_main(function: Function) -> bool:
+    """Whether a function is the `main` of a program."""
+    return function.name == _MAIN
+
+
+def has_main(unit: Unit) -> bool:
+    """Whether a file has a program."""
+    return any(_MAIN in cls.methods for cls in unit.classes.values())
 
 
 def mentions(unit: Unit, classes: Collection[str], packages: frozenset[str]) -> bool:

@@ -57,9 +57,16 @@ def is_unsubmitted(topology: Topology) -> bool:
 
 
 def without_fragments(topologies: Iterable[Topology]) -> tuple[Topology, ...]:
-    """Leave out a topology that no code submits if other code reaches the same builder and submits it."""
+    """Leave out what code builds with arguments that are not known, if a program reaches the same builder with its own.
+
+    Such code submits nothing, or no `main` is on the way to it.
+    """
     found = tuple(topologies)
     submitted = {(each.kind, each.place) for each in found if not is_unsubmitted(each)}
+    programs = {(each.kind, each.place) for each in found if each.main is not None}
     return tuple(
-        each for each in found if not is_unsubmitted(each) or (each.kind, each.place) not in submitted
+        each
+        for each in found
+        if (not is_unsubmitted(each) or (each.kind, each.place) not in submitted)
+        and (each.main is not None or (each.kind, each.place) not in programs)
     )

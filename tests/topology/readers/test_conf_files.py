@@ -1,5 +1,7 @@
 """Configuration files that scripts pass with `-conf`, and the cluster's `storm.yaml`."""
 
+from dataclasses import replace
+
 import pytest
 
 from ackdoctor.model.topology import Defect, Gap, Place, Setting, Topology
@@ -8,6 +10,7 @@ from ackdoctor.topology.settings import effective
 from ackdoctor.topology.texts import Texts
 
 ACKERS, TIMEOUT = "topology.acker.executors", "topology.message.timeout.secs"
+REQUESTS = "drpc.request.timeout.secs"
 MAIN = "src/main/java/org/x/CrawlTopology.java"
 RUN = "#!/bin/sh\nstorm jar target/x.jar org.x.CrawlTopology -conf crawler-conf.yaml\n"
 
@@ -100,20 +103,36 @@ def test_a_key_without_a_dot_may_be_anything():
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "expected", "opened"),
     [
-        (f"nimbus.seeds: [a]\n{ACKERS}: 0\n", [("ackers-zero", "information", 2)]),
-        ("topology.enable.message.timeouts: false\n", [("timeouts-off", "information", 1)]),
-        (f"{ACKERS}: 2\n", []),
-        (f"{ACKERS}: false\n", []),
-        (f"{TIMEOUT}: 0\n", []),
-        ("a: [\n", []),
+        (f"nimbus.seeds: [a]\n{ACKERS}: 0\n", [("ackers-zero", "information", 2)], [ACKERS]),
+        (
+            "topology.enable.message.timeouts: false\n",
+            [("timeouts-off", "information", 1)],
+            ["topology.enable.message.timeouts"],
+        ),
+        (f"{ACKERS}: 2\n", [], []),
+        (f"{ACKERS}: false\n", [], []),
+        (f"{TIMEOUT}: 10\n", [], [TIMEOUT]),
+        ("a: [\n", [], []),
     ],
 )
-def test_the_clusters_file_is_information(text, expected):
+def test_what_the_clusters_file_sets_is_open(text, expected, opened):
     found = with_cluster_file(topology(), Texts({"conf/storm.yaml": text.encode()}))
     assert [(each.kind, each.sure, each.place.line) for each in found.defects] == expected
-    assert found.settings == ()
+    assert [each.key for each in found.settings] == opened
+    assert all("if conf/storm.yaml is the cluster's file" in each.value.why for each in found.settings)
+
+
+def test_the_clusters_file_has_the_timeout_of_requests():
+    own = Setting(key=REQUESTS, value=900, place=Place(MAIN, 12))
+    found = with_cluster_file(topology(own), Texts({"storm.yaml": f"{REQUESTS}: 90".encode()}))
+    assert [(each.value, each.place.path) for each in found.settings] == [(90, "storm.yaml"), (900, MAIN)]
+
+
+def test_settings_that_a_framework_injects_win_over_the_clusters_file():
+    old = replace(topology(), framework="streamparse 2.1 storm 0.9.5")
+    assert with_cluster_file(old, Texts({"storm.yaml": f"{ACKERS}: 0".encode()})).settings == ()
 
 
 def test_the_topologys_own_setting_makes_the_clusters_irrelevant():

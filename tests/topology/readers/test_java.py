@@ -569,3 +569,35 @@ def test_ids_and_streams_are_constants_of_other_classes() -> None:
     errors = Attr(Attr(Global("Names"), "Streams"), "ERRORS")
     assert program.constant(main, errors) == Literal("errors")
     assert program.constant(main, Global("SPOUT")) == Literal("words")
+
+
+_RUNNER = """public class Runner {
+  final String topic; final int ackers;
+  Runner(String topic, int ackers) { this.topic = topic; this.ackers = ackers; }
+  void run() throws Exception {
+    TopologyBuilder b = new TopologyBuilder(); b.setSpout("words", new Words(), 2);
+    Config conf = new Config(); conf.setNumAckers(ackers);
+    StormSubmitter.submitTopology(topic, conf, b.createTopology());
+  }
+}
+"""
+
+
+def test_each_program_gives_its_arguments_to_a_shared_factory() -> None:
+    programs = {
+        f"demo/{name}.java": f"package demo; public class {name} {{ public static void main(String[] args) {{ {call} }} }}"
+        for name, call in {
+            "Orders": 'new Runner("orders", 2).run();',
+            "Logs": 'new Runner("logs", 0).run();',
+            "Same": 'new Runner("same", 2).run();',
+        }.items()
+    }
+    program = link({"demo/Runner.java": IMPORTS + _RUNNER, **programs})
+    found = from_program(program, {"demo/Runner.java", *programs})
+
+    assert {each.name: settings(each)[":topology.acker.executors"] for each in found} == {
+        "orders": 2,
+        "logs": 0,
+        "same": 2,
+    }
+    assert {each.main.path for each in found if each.main} == set(programs)

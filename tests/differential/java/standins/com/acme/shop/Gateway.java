@@ -20,7 +20,8 @@ public final class Gateway {
         call("mail", order);
     }
 
-    public void charge(Object order) {
+    /** A replayed order is charged again, and the real gateway recognises it by its number. */
+    public void chargeOnce(Object order) {
         call("charge", order);
     }
 
