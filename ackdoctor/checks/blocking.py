@@ -208,7 +208,7 @@ def _waits_for_ever(context: RuleContext, function: Function, call: Call) -> boo
         return False
     obj = call.func.obj
     names = {*_origins(context, function, obj)}
-    unlimited = (wait for wait in waits if _is_unlimited(wait, call))
+    unlimited = (wait for wait in waits if _is_unlimited(wait, call) and not _may_be_set(context, wait))
     return any(name.startswith(wait.origin) for wait in unlimited for name in names) and not _is_limited(
         context, function, call, obj
     )
@@ -238,6 +238,21 @@ def _is_unlimited(wait: Wait, call: Call) -> bool:
     return len(call.args) >= wait.needed and all(
         not arg.star and _is_endless(wait, arg.value) for arg in more
     )
+
+
+def _may_be_set(context: RuleContext, wait: Wait) -> bool:
+    """Whether the component's code limits the time by a setting, or leaves the settings to other code."""
+    if not wait.setting:
+        return False
+    texts = {
+        part.value
+        for function in context.functions
+        for step in function.cfg.steps
+        for expr in operands(step.op)
+        for part in subexpressions(expr)
+        if isinstance(part, Literal)
+    }
+    return wait.setting in texts or wait.beside not in texts
 
 
 def _is_endless(wait: Wait, value: Expr) -> bool:

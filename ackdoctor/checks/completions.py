@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.fields import may_shrink_inside, shrinks, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
 from ackdoctor.flow.expressions import callee_text
-from ackdoctor.flow.state import Contents
+from ackdoctor.flow.state import UNKNOWN, Contents
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.flow.witness import (
     breach_site,
@@ -141,14 +142,18 @@ def ack103_double_ack(context: RuleContext) -> Iterator[Finding]:
     if context.component.auto_ack:
         return
     yield from _acked_twice(context)
-    yield from _done_and_kept(context, Stage.ACKED)
+    yield from _acked_and_kept(context)
 
 
 def _acked_twice(context: RuleContext) -> Iterator[Finding]:
-    for repeat in repeats(context):
+    found = list(repeats(context))
+    looped = [repeat.second.step for repeat in found if repeat.same_site and not repeat.automatic]
+    for repeat in found:
         path, token = repeat.second.path, repeat.token
         if repeat.automatic or repeat.same_site or repeat.second.breach is not Breach.DOUBLE_ACK:
             continue
+        if repeat.first is not None and repeat.first.step in looped:
+            continue  # ack-in-loop reports the first
         site = breach_site(path, token)
         leave = leave_first(alone=token.kind is TokenKind.INPUT)
         or_leave = ""  # the first ack is in another loop or handler
@@ -159,38 +164,68 @@ def _acked_twice(context: RuleContext) -> Iterator[Finding]:
         yield context.finding(words, Misuse.TWICE, site, flow=repeat.flow, path=path, token=token)
 
 
-def _done_and_kept(context: RuleContext, stage: Stage) -> Iterator[Finding]:
-    """Yield one finding for each buffer whose tuples a handler completes and leaves in it.
+def _acked_and_kept(context: RuleContext) -> Iterator[Finding]:
+    """Yield one finding for each buffer whose tuples a handler acks and leaves in it."""
+    for kept in _completed_and_kept(context, Stage.ACKED):
+        words = context.words("kept" if kept.every else "some kept", field=f"self.{kept.field.name}")
+        yield kept.finding(context, words, Misuse.TWICE)
 
-    Only if no code of the component ever empties the buffer, it is certain that another handler completes them again.
-    """
+
+class _Kept(NamedTuple):
+    """A completion `first` in a loop over a field whose tuples, every or some, are still in it when the handler ends."""
+
+    flow: Flow
+    ended: Ended
+    field: Field
+    token: Token
+    first: Path
+    every: bool
+    never: bool  # no code of the component removes anything from the field
+
+    def finding(self, context: RuleContext, words: Words, misuse: Misuse) -> Finding:
+        """The finding; sure only if the handler completes every tuple, and nothing ever empties the field."""
+        sure = None if self.every and self.never else Confidence.MAY
+        path, token = self.ended.path, self.token
+        return context.finding(
+            words, misuse, self.first, flow=self.flow, path=path, token=token, confidence=sure
+        )
+
+
+def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
+    """Yield the completions of a stage by which a handler ends with a field that still holds its completed tuples."""
     if context.component.opaque or context.component.heirs:
         return
     shrunk = shrunk_fields(context, context.functions)
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
-            done_all = contents == Contents(stage, every=True)
-            if not done_all or not isinstance(field, Field) or field.taken or field.part:
+            known = contents in (Contents(stage, every=True), UNKNOWN)
+            if not known or not isinstance(field, Field) or field.taken or field.part:
                 continue
-            if may_shrink_inside(context, field.name):
+            never = field.name not in shrunk
+            every = contents != UNKNOWN
+            if may_shrink_inside(context, field.name) or not (every or never):
                 continue
+            removals = (use for use in uses(context, field=field.name) if use.how != "pass")
             steps = {visit.step for visit, _, _ in points_back(ended.path)}
-            if any(use.step in steps and shrinks(context, use) for use in uses(context, field=field.name)):
+            if any(use.step in steps and shrinks(context, use) for use in removals):
                 continue
             done = (token for token, held in ended.state.tokens.items() if held.stage is stage)
-            token = next((each for each in done if field.holds(each)), None)
+            own = (each for each in done if field.holds(each) and (every or each.collection == field))
+            token = next(own, None)
             places = list(completions(ended.path, token)) if token is not None else []
             first = (
                 places[0] if len({id(place.step) for place in places}) == 1 else None
             )  # else `_acked_twice`
-            if first is None or not context.is_first((first.step, field.name)):
+            if token is None or first is None or not (every or _is_in_loop(first)):
                 continue
-            words = context.words("kept", field=f"self.{field.name}")
-            misuse = Misuse.TWICE if stage is Stage.ACKED else Misuse.MIXED
-            confidence = Confidence.MAY if field.name in shrunk else None
-            yield context.finding(
-                words, misuse, first, flow=flow, path=ended.path, token=token, confidence=confidence
-            )
+            if context.is_first((field.name, stage)):
+                yield _Kept(flow, ended, field, token, first, every, never)
+
+
+def _is_in_loop(place: Path) -> bool:
+    """Whether a step is in the body of a loop over a collection."""
+    steps, bodies = place.function.cfg.steps, place.function.cfg.bodies
+    return any(place.index in body and isinstance(steps[head].op, Next) for head, body in bodies.items())
 
 
 # ---- ACK104 ack-in-loop ----
@@ -286,6 +321,11 @@ def ack106_ack_and_fail(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each completion that contradicts an earlier one, and for each automatic fail after one."""
     found = list(repeats(context))
     looped = [repeat.second.step for repeat in found if repeat.same_site]
+    acked = {kept.field for kept in _completed_and_kept(context, Stage.ACKED)}  # double-ack reports these
+    for kept in _completed_and_kept(context, Stage.FAILED):
+        if kept.field not in acked:
+            words = context.words("kept", field=f"self.{kept.field.name}")
+            yield kept.finding(context, words, Misuse.MIXED)
     for repeat in found:
         if repeat.second.op is Op.AUTO_FAIL:
             by_loop = repeat.first is not None and repeat.first.step in looped
@@ -293,8 +333,6 @@ def ack106_ack_and_fail(context: RuleContext) -> Iterator[Finding]:
                 yield from _auto_failed(context, repeat)  # else ack-in-loop reports the completion
         elif not repeat.automatic and not repeat.same_site and not context.component.auto_ack:
             yield from _by_hand(context, repeat)
-    if not context.component.auto_ack:
-        yield from _done_and_kept(context, Stage.FAILED)
 
 
 def _comes_before(repeat: Repeat) -> bool:

@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias, TypeVar
 
+from ackdoctor.checks.facts.dataflow import returns_without
 from ackdoctor.checks.mistakes import Claim
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored
+from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored, points_back
 from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import State
@@ -26,18 +27,24 @@ from ackdoctor.flow.transfer.origins import (
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
 from ackdoctor.flow.values import FrameworkObject, Instance, SelfRef, Token
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
+from ackdoctor.libraries.vocabulary import CONSTRUCTORS
 from ackdoctor.model.cfg import (
     NOTATIONS,
     Attr,
+    Bind,
     Call,
     ClassInfo,
+    Compare,
     Component,
+    EdgeKind,
     Expr,
     Function,
     Global,
     Item,
+    Literal,
     Name,
     Notation,
+    Test,
 )
 from ackdoctor.model.dialect import Dialect, Discipline, EntryKind, Kind, Misuse, Role, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, PathStep, PathWitness, Severity
@@ -67,6 +74,7 @@ class RuleContext:
     claims: list[Claim] = field(default_factory=list)  # the findings of all rules with a path
     _engine: Context  # evaluates expressions without a path
     _reported: set[object] = field(default_factory=set)
+    _start_fields: frozenset[str] | None = None
 
     @classmethod
     def of(cls, program: Program, component: Component) -> "RuleContext":
@@ -325,8 +333,7 @@ class RuleContext:
         """Create a finding of this rule; its witness is the path `path`, or the place alone without one.
 
         An event or a visit brings its own path, an event also its tuple.  By default the severity is the worst price of
-        the misuse, at least a warning.  By default a path is MAY if it assumes an undeclared exception or a limit cut
-        the analysis short, else MUST.
+        the misuse, at least a warning.
         """
         function, span, visit = _place(at)
         path = path or visit
@@ -338,10 +345,7 @@ class RuleContext:
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=words.note),))
         steps = tuple(replace(step, note=self._in_own_notation(step.note)) for step in evidence.steps)
-        if confidence is None:
-            assumed = path is not None and (assumes_raise(path) or was_widened(path))
-            limited = flow is not None and (flow.limited or flow.wrapped)
-            confidence = Confidence.MAY if assumed or limited else Confidence.MUST
+        confidence = self._confidence(flow, path) if confidence is None else confidence
         if severity is None:
             severity = max(self.severity(misuse), Severity.WARNING) if misuse else Severity.WARNING
         message = self._in_own_notation(words.message)
@@ -368,6 +372,54 @@ class RuleContext:
         if path is not None and token is not None:
             self.claims.append(Claim(finding, words.case, token, path, visit))
         return finding
+
+    def _confidence(self, flow: Flow | None, path: Path | None) -> Confidence:
+        """Return MAY for a path that assumes an undeclared exception, or that a field is null which `prepare` sets.
+
+        A limit that cut the analysis short makes it MAY as well.
+        """
+        if flow is not None and (flow.limited or flow.wrapped):
+            return Confidence.MAY
+        if path is not None and (assumes_raise(path) or was_widened(path) or self._assumes_null(path)):
+            return Confidence.MAY
+        return Confidence.MUST
+
+    def _assumes_null(self, path: Path) -> bool:
+        """Whether a path takes the side of a null test on which a field is null that `prepare` sets."""
+        for visit, after, _ in points_back(path):
+            match visit.step.op:
+                case Test(condition=Compare(left=left, op=op, right=Literal(None))) if after is not None:
+                    is_null = (op in ("==", "is")) == (after.via is EdgeKind.TRUE)
+                    if is_null and self.own_field(visit.function, left) in self._set_at_start():
+                        return True
+                case _:
+                    pass
+        return False
+
+    def _set_at_start(self) -> frozenset[str]:
+        """Return the fields that `prepare` sets on every path on which it returns, and that no other code clears."""
+        if self._start_fields is None:
+            kinds = {entry.method: entry.kind for entry in self.role.entries}
+            at_start = [name for name, kind in kinds.items() if kind is EntryKind.INIT]
+            method = next((m for name in at_start if (m := self.component.method(name)) is not None), None)
+            steps: dict[str, set[int]] = {}
+            cleared: set[str | None] = set()
+            for function in self.functions if method is not None else ():
+                for index, step in enumerate(function.cfg.steps):
+                    field = self.own_field(function, step.op.target) if isinstance(step.op, Bind) else None
+                    if field is None or not isinstance(step.op, Bind):
+                        continue
+                    if step.op.value == Literal(None):
+                        at_end = kinds.get(function.name) is EntryKind.LIFECYCLE
+                        cleared |= set() if at_end or function.name in CONSTRUCTORS else {field}
+                    elif function is method:
+                        steps.setdefault(field, set()).add(index)
+            self._start_fields = frozenset(
+                field
+                for field, at in steps.items()
+                if method is not None and field not in cleared and not returns_without(method, at)
+            )
+        return self._start_fields
 
     def _heritage(self, function: Function) -> str:
         """Return the base class that defines a function; "" if the component's own class does."""

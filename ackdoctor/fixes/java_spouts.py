@@ -14,6 +14,7 @@ from ackdoctor.rulebook import SPOUT_EMIT_WITHOUT_ID, SPOUT_WITHOUT_REPLAY
 _TRIES = 3
 _COLLECTOR = re.compile(r"\b\w*SpoutOutputCollector\s+\w+\s*;")
 _ENDLESS = re.compile(r"(?:while\s*\(\s*true\s*\)|for\s*\(\s*;|for\s*\([^;)]*:\s*(?:this\.)?\w+\s*\.)")
+_NEXT_OF = re.compile(r"while\s*\(\s*(\w+)\s*\.\s*hasNext\s*\(")  # one of Kafka 0.8 waits for the next record
 _LOGS = re.compile(r"(?:this\.)?(?:_?log(?:ger)?|LOG(?:GER)?|System\.(?:out|err))\.|super\.\w+\(\w+\);$")
 _STREAM = re.compile(r'"[^"]*"|(?:\w+\.)*[A-Z][A-Z0-9_]*')
 _NEW = re.compile(r"new\s+\w+\(|Arrays\.asList\(")
@@ -347,8 +348,11 @@ def _is_fresh(document: Document, function: Node, call: Node, values: Node) -> b
 
 def _may_never_end(document: Document, call: Node) -> bool:
     """Whether an emit is in a loop that may not end: no ack would come, and every record would be kept."""
-    loops = (each for each in call.around() if each.kind == "loop")
-    return any(_ENDLESS.match(document.source(each)) for each in loops)
+    heads = [document.source(each) for each in call.around() if each.kind == "loop"]
+    waiting = [match[1] for head in heads if (match := _NEXT_OF.match(head))]
+    return any(map(_ENDLESS.match, heads)) or any(
+        re.search(rf"\bConsumerIterator\b[^;]*\b{name}\b", document.text) for name in waiting
+    )
 
 
 # ---- text ----

@@ -64,7 +64,7 @@ PYTHON = Library(
 # ---- Java ----
 
 # sources: the documentation of java.util.concurrent, java.net and JMS; jedis `blpop`, amqp-client `QueueingConsumer`,
-# jeromq `ZMQ.Socket`, pulsar `Consumer`
+# jeromq `ZMQ.Socket`, pulsar `Consumer`, kafka 0.8.2 `ConsumerIterator.makeNext`
 _JAVA_WAITS = (
     *(Wait(name, ("java.util.concurrent.",)) for name in ("take", "takeFirst", "takeLast", "await")),
     Wait("accept", ("java.net.ServerSocket",)),
@@ -72,6 +72,12 @@ _JAVA_WAITS = (
     Wait("receive", ("javax.jms.", "jakarta.jms.", "org.apache.pulsar.")),
     Wait("nextDelivery", ("com.rabbitmq.",)),
     *(Wait(name, ("org.zeromq.",)) for name in ("recv", "recvStr")),
+    Wait(
+        "hasNext",
+        ("kafka.consumer.ConsumerIterator",),
+        setting="consumer.timeout.ms",
+        beside="zookeeper.connect",
+    ),
 )
 
 JAVA = Library(

@@ -308,13 +308,16 @@ class Wait(NamedTuple):
     """A call that waits until another thread or process sends something, unless an argument limits the time.
 
     `origin` are prefixes of the qualified name of the object, `needed` the number of arguments that set no limit.
-    Another argument does, unless it is one of `endless`.
+    Another argument does, unless it is one of `endless`.  `setting` limits the time as well; the code that makes the
+    object shows `beside`, another of its settings, or else the settings are not read.
     """
 
     name: str
     origin: tuple[str, ...]
     needed: int = 0
     endless: tuple[object, ...] = (True, None)
+    setting: str = ""
+    beside: str = ""
 
 
 class Library(NamedTuple):

@@ -117,6 +117,10 @@ REFUSED = {
     "a loop over a stream": spout(
         "for (String row : rows.stream()) {\n    collector.emit(new Values(row));\n}"
     ),
+    "a loop over records that waits for the next": spout(
+        "kafka.consumer.ConsumerIterator<byte[], byte[]> records = stream.iterator();\n"
+        "while (records.hasNext()) {\n    collector.emit(new Values(records.next().message()));\n}"
+    ),
     "another thread": spout('new Thread(() -> collector.emit(new Values("row"))).start();'),
     "a list that others may change": spout('collector.emit(rows.get("row" + next++));'),
     "values that change": spout('Values row = new Values();\nrow.add("row");\ncollector.emit(row);'),

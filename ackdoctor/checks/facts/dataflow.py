@@ -57,6 +57,11 @@ def can_skip(function: Function, steps: set[int]) -> bool:
     return EXIT in reachable(function, [ENTRY], edges_past(function, steps))
 
 
+def returns_without(function: Function, steps: set[int]) -> bool:
+    """Whether a path, also one past an exception handler, returns and runs none of these steps."""
+    return EXIT in reachable(function, [ENTRY], [(index, kind) for index in steps for kind in EdgeKind])
+
+
 def edges_past(function: Function, steps: set[int]) -> list[tuple[int, EdgeKind]]:
     """Return the edges behind these steps, and those of exceptions."""
     return [

@@ -317,8 +317,8 @@ def enter(
         if not plain or call.dropped:  # it never runs
             return opaque_call(context, path, call, preset)
         given = arguments(context, path, call) if preset is None else preset
-        own = () if receiver is None or function.binding == "static" else (receiver,)
-        coroutine = Partial(FunctionRef(function, captured, bare=True), (*own, *given))
+        first = () if receiver is None or function.binding == "static" else (receiver,)
+        coroutine = Partial(FunctionRef(function, captured, bare=True), (*first, *given))
         return CallEffect(path.state, coroutine, may_raise=False)  # what awaits it runs it
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]

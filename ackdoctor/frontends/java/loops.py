@@ -47,7 +47,7 @@ def iterator_loop(fn: Lowering, condition: Node | None, body: Node) -> IteratorL
     word = fn.text(iterator)
     if _method_on(fn, value, word) != "next":
         return None
-    uses = [each for each in _words(body, fn, word) if each.parent is not value]
+    uses = [each for each in _words(body, fn, word) if each.parent != value]
     if any(_method_on(fn, each.parent, word) != "remove" for each in uses):
         return None
     return IteratorLoop(iterator, first, statements[1:])
