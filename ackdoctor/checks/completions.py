@@ -2,12 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.fields import may_shrink_inside, shrunk_fields
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
 from ackdoctor.flow.expressions import callee_text
-from ackdoctor.flow.state import Contents
+from ackdoctor.flow.state import UNKNOWN, Contents
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.flow.witness import (
     breach_site,
@@ -17,7 +18,7 @@ from ackdoctor.flow.witness import (
     line_text,
     raising_visit,
 )
-from ackdoctor.model.cfg import Call, Closure, Function, Throw, Way
+from ackdoctor.model.cfg import Call, Closure, Function, Next, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Op, Stage
@@ -126,10 +127,14 @@ def ack103_double_ack(context: RuleContext) -> Iterator[Finding]:
 
 
 def _acked_twice(context: RuleContext) -> Iterator[Finding]:
-    for repeat in repeats(context):
+    found = list(repeats(context))
+    looped = [repeat.second.step for repeat in found if repeat.same_site and not repeat.automatic]
+    for repeat in found:
         path, token = repeat.second.path, repeat.token
         if repeat.automatic or repeat.same_site or repeat.second.breach is not Breach.DOUBLE_ACK:
             continue
+        if repeat.first is not None and repeat.first.step in looped:
+            continue  # ack-in-loop reports the first
         site = breach_site(path, token)
         leave = leave_first(alone=token.kind is TokenKind.INPUT)
         or_leave = ""  # the first ack is in another loop or handler
@@ -141,26 +146,63 @@ def _acked_twice(context: RuleContext) -> Iterator[Finding]:
 
 
 def _acked_and_kept(context: RuleContext) -> Iterator[Finding]:
-    """Yield one finding for each buffer whose tuples a handler acks and that no code of the component ever empties."""
+    """Yield one finding for each buffer whose tuples a handler acks and leaves in it."""
+    for kept in _completed_and_kept(context, Stage.ACKED):
+        words = context.words("kept" if kept.every else "some kept", field=f"self.{kept.field.name}")
+        yield kept.finding(context, words, Misuse.TWICE)
+
+
+class _Kept(NamedTuple):
+    """A completion `first` in a loop over a field whose tuples, every or some, are still in it when the handler ends."""
+
+    flow: Flow
+    ended: Ended
+    field: Field
+    token: Token
+    first: Path
+    every: bool
+    never: bool  # no code of the component removes anything from the field
+
+    def finding(self, context: RuleContext, words: Words, misuse: Misuse) -> Finding:
+        """The finding; sure only if the handler completes every tuple, and nothing ever empties the field."""
+        sure = None if self.every and self.never else Confidence.MAY
+        path, token = self.ended.path, self.token
+        return context.finding(
+            words, misuse, self.first, flow=self.flow, path=path, token=token, confidence=sure
+        )
+
+
+def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
+    """Yield the completions of a stage by which a handler ends with a field that still holds its completed tuples."""
     if context.component.opaque or context.component.heirs:
         return
     shrunk = shrunk_fields(context, context.functions)
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
-            acked_all = contents == Contents(Stage.ACKED, every=True)
-            if not acked_all or not isinstance(field, Field) or field.taken or field.part:
+            known = contents in (Contents(stage, every=True), UNKNOWN)
+            if not known or not isinstance(field, Field) or field.taken or field.part:
                 continue
-            if field.name in shrunk or may_shrink_inside(context, field.name):
+            never = field.name not in shrunk
+            every = contents != UNKNOWN
+            if may_shrink_inside(context, field.name) or not (every or never):
                 continue
-            acked = (token for token, held in ended.state.tokens.items() if held.stage is Stage.ACKED)
-            token = next((each for each in acked if field.holds(each)), None)
+            done = (token for token, held in ended.state.tokens.items() if held.stage is stage)
+            own = (each for each in done if field.holds(each) and (every or each.collection == field))
+            token = next(own, None)
             places = list(completions(ended.path, token)) if token is not None else []
             first = (
                 places[0] if len({id(place.step) for place in places}) == 1 else None
             )  # else `_acked_twice`
-            if first is not None and context.is_first(field.name):
-                words = context.words("kept", field=f"self.{field.name}")
-                yield context.finding(words, Misuse.TWICE, first, flow=flow, path=ended.path, token=token)
+            if token is None or first is None or not (every or _is_in_loop(first)):
+                continue
+            if context.is_first((field.name, stage)):
+                yield _Kept(flow, ended, field, token, first, every, never)
+
+
+def _is_in_loop(place: Path) -> bool:
+    """Whether a step is in the body of a loop over a collection."""
+    steps, bodies = place.function.cfg.steps, place.function.cfg.bodies
+    return any(place.index in body and isinstance(steps[head].op, Next) for head, body in bodies.items())
 
 
 # ---- ACK104 ack-in-loop ----
@@ -256,6 +298,11 @@ def ack106_ack_and_fail(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each completion that contradicts an earlier one, and for each automatic fail after one."""
     found = list(repeats(context))
     looped = [repeat.second.step for repeat in found if repeat.same_site]
+    acked = {kept.field for kept in _completed_and_kept(context, Stage.ACKED)}  # double-ack reports these
+    for kept in _completed_and_kept(context, Stage.FAILED):
+        if kept.field not in acked:
+            words = context.words("kept", field=f"self.{kept.field.name}")
+            yield kept.finding(context, words, Misuse.MIXED)
     for repeat in found:
         if repeat.second.op is Op.AUTO_FAIL:
             by_loop = repeat.first is not None and repeat.first.step in looped

@@ -5,7 +5,6 @@ Nothing here changes a report: files are known by size and time, results by the 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import cache
 from typing import Any, TypeVar
 
 from ackdoctor.lint.discover import Discovery
@@ -131,11 +130,13 @@ def _keep_same(old: Mapping[str, Function], new: dict[str, Function]) -> None:
 
 def _is_same(one: Any, other: Any) -> bool:
     """Whether two functions, or parts of them, are equal in all but what is memoized; 1 and True are not."""
+    if one is other:
+        return True
     kind = type(one)
     if kind is not type(other):
         return False
-    if is_dataclass(kind):
-        return all(_is_same(getattr(one, name), getattr(other, name)) for name in _compared(kind))
+    if compared := _COMPARED[kind] if kind in _COMPARED else _compared(kind):
+        return all(_is_same(getattr(one, name), getattr(other, name)) for name in compared)
     if issubclass(kind, (list, tuple)):
         return len(one) == len(other) and all(map(_is_same, one, other))
     if issubclass(kind, dict):
@@ -143,9 +144,12 @@ def _is_same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@cache
+_COMPARED: dict[type, tuple[str, ...]] = {}  # the fields of dataclasses; none for other classes
+
+
 def _compared(kind: type) -> tuple[str, ...]:
-    return tuple(each.name for each in fields(kind) if each.name != "memo")
+    names = [each.name for each in fields(kind) if each.name != "memo"] if is_dataclass(kind) else ()
+    return _COMPARED.setdefault(kind, tuple(names))
 
 
 # ---- results ----

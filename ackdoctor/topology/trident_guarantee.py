@@ -110,7 +110,7 @@ def _best(graph: Graph, spout: Node, facts: ComponentFacts | None, found: Eviden
 def _add_function(graph: Graph, node: Node, found: Evidence, *, is_sink: bool) -> None:
     """Add what a function loses by itself, and its effect, which no state guards; each sink has one."""
     facts = graph.facts.get(node.id if is_sink else function_key(node))
-    library = node.cls.startswith(_LIBRARIES) and node.code is None
+    library = node.cls.startswith(_LIBRARIES)
     if is_sink:
         found.add(NO_STATE, node.place if library else node.code or node.place, AGAIN, node.id)
     if facts is None:

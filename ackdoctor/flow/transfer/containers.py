@@ -283,6 +283,9 @@ def _read_element(
     if name in CONTAINER_REMOVALS and call.dropped and call.args and not (inner or by_tuple or carries):
         remove_entry(context, path, state, field)
     state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
+    in_own_loop = any(each.field == Field(field) for each in state.loops.values())
+    if name in CONTAINER_REMOVALS and in_own_loop and not inner:
+        state = context.touch(state, Field(field))  # its loop completes tuples that are no longer in it
     raises = (takes or name != "remove") and may_raise(context, path.function, call)
     return CallEffect(state, None if by_tuple else read, may_raise=raises)
 

@@ -10,15 +10,15 @@ from ackdoctor.frontends.java.lowering import Frame, Lowering
 from ackdoctor.frontends.java.syntax import Node, child, parts
 
 _ITERATORS = frozenset({"Iterator", "ListIterator", "java.util.Iterator"})
+_PLAIN = ("local_variable_declaration", "expression_statement")
 _STEPS = ("{0}++", "++{0}", "{0}+=1")
 
 
 class IteratorLoop(NamedTuple):
-    """`while (it.hasNext()) { T t = it.next(); ... }`: the iterator, the first statement and those after it."""
+    """`while (it.hasNext()) { T t = it.next(); ... }`: the iterator, and the one call of `next`."""
 
     iterator: Node
-    declaration: Node
-    rest: Sequence[Node]
+    read: Node
 
 
 class IndexLoop(NamedTuple):
@@ -30,31 +30,25 @@ class IndexLoop(NamedTuple):
 
 
 def iterator_loop(fn: Lowering, condition: Node | None, body: Node) -> IteratorLoop | None:
-    """Read a loop over an iterator that the body only steps once, first of all, and may remove from."""
+    """Read a loop over an iterator that the first statement of the body steps, and that the body may remove from."""
     test = _call(condition)
-    statements = parts(body) if body.type == "block" else []
-    if test is None or fn.name(test) != "hasNext" or not statements:
-        return None
-    iterator = test.child_by_field_name("object")
+    statements = parts(body) if body.type == "block" else [body]
+    iterator = None if test is None or fn.name(test) != "hasNext" else test.child_by_field_name("object")
     if iterator is None or iterator.type != "identifier" or not _is_iterator(fn.frame, fn.text(iterator)):
         return None
-    first = statements[0]
-    if first.type != "local_variable_declaration" or len(first.children_by_field_name("declarator")) != 1:
-        return None
-    value = child(first, "declarator").child_by_field_name("value")
-    while value is not None and value.type in ("cast_expression", "parenthesized_expression"):
-        value = parts(value)[-1]
-    word = fn.text(iterator)
-    if _method_on(fn, value, word) != "next":
-        return None
-    uses = [each for each in _words(body, fn, word) if each.parent is not value]
-    if any(_method_on(fn, each.parent, word) != "remove" for each in uses):
-        return None
-    return IteratorLoop(iterator, first, statements[1:])
+    word, reads = fn.text(iterator), list[Node]()
+    for use in _words(body, fn, word):
+        name = _method_on(fn, use.parent, word)
+        if use.parent is None or name not in ("next", "remove"):
+            return None
+        reads += [use.parent] if name == "next" else []
+    first = statements[0] if statements else body
+    in_first = len(reads) == 1 and first.type in _PLAIN and any(each == reads[0] for each in _nodes(first))
+    return IteratorLoop(iterator, reads[0]) if in_first else None
 
 
 def index_loop(fn: Lowering, node: Node) -> IndexLoop | None:
-    """Read a loop over all indices of a list, which the body neither compares nor changes."""
+    """Read a loop over all indices of a list whose body uses the index for that list only, and does not change it."""
     condition, body = node.child_by_field_name("condition"), child(node, "body")
     updates = node.children_by_field_name("update")
     if condition is None or condition.type != "binary_expression" or len(updates) != 1:
@@ -75,12 +69,10 @@ def index_loop(fn: Lowering, node: Node) -> IndexLoop | None:
         return None
     reads: list[Node] = []
     for use in _words(body, fn, word):
-        around = use.parent
-        if around is None or around.type not in ("argument_list", "array_access"):
+        call = use.parent.parent if use.parent is not None else None
+        if call is None or not _reads(fn, call, collection):
             return None
-        call = around.parent
-        if call is not None and _reads(fn, call, collection):
-            reads.append(call)
+        reads.append(call)
     others = (
         each for each in _calls_on(fn, body, collection) if each not in reads and fn.name(each) != "size"
     )

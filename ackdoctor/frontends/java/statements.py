@@ -266,10 +266,10 @@ def _header(fn: Lowering, node: Node) -> Span:
 def _while(fn: Lowering, node: Node, label: str | None = None) -> None:
     condition = child(node, "condition")
     by_hand = iterator_loop(fn, condition, child(node, "body"))
-    if by_hand is not None:
-        _for_iterator(fn, fn.through(node, condition), by_hand, label)
-        return
     body = partial(fn.block, child(node, "body"))
+    if by_hand is not None:
+        _for_iterator(fn, fn.through(node, condition), by_hand, body, label)
+        return
     fn.builder.loop_while(fn.through(node, condition), partial(fn.fork, condition), body, label=label)
 
 
@@ -300,7 +300,7 @@ def _for(fn: Lowering, node: Node, label: str | None = None) -> None:
         by_index = index_loop(fn, node)
         body = partial(fn.block, child(node, "body"))
         if by_iterator is not None:
-            _for_iterator(fn, _header(fn, node), by_iterator, label)
+            _for_iterator(fn, _header(fn, node), by_iterator, body, label)
         elif by_index is not None:
             _for_index(fn, node, by_index, again, label)
         else:
@@ -309,13 +309,14 @@ def _for(fn: Lowering, node: Node, label: str | None = None) -> None:
             )
 
 
-def _for_iterator(fn: Lowering, header: Span, loop: IteratorLoop, label: str | None) -> None:
+def _for_iterator(
+    fn: Lowering, header: Span, loop: IteratorLoop, body: Callable[[], None], label: str | None
+) -> None:
     """A loop over an iterator, as one over its collection."""
     iterator = fn.value(loop.iterator)
     with fn.frame.block():
-        written = fn.type_name(child(loop.declaration, "type"))
-        variable = fn.frame.declare(fn.name(child(loop.declaration, "declarator")), written)
-        fn.builder.loop_for(header, variable, iterator, partial(fn.run, loop.rest), label=label)
+        element = fn.replaced[loop.read.id] = fn.frame.declare("next()", None)
+        fn.builder.loop_for(header, element, iterator, body, label=label)
 
 
 def _for_index(
