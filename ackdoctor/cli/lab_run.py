@@ -247,6 +247,8 @@ class Run:
         options = replace(options, plan=found.plan, seed=found.seed)
         if self.write_test is not None:
             self._write_test(self.write_test, options, trial.judged.topology.name)
+        if not found.plan.faults:
+            return options, f"search: it fails without faults, with --seed {found.seed}"
         return options, f"search: {tried}; the smallest that fails: {found.plan} --seed {found.seed}"
 
     def _given(self) -> Mapping[str, object]:

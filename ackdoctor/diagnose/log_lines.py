@@ -31,6 +31,7 @@ _STACK = re.compile(r"\\n(?:\\t| +)(?:at|File) ")  # an escaped stack of Java or
 _BEGINS = frozenset({"{", "[{", ",{", ", {"})
 _ENDS = frozenset({"}", "},", "}]"})
 _MOST_LINES = 20_000  # lines of one entry
+_OF_CRI = re.compile(r"\S+ std(?:out|err) (?P<part>[FP]) ")  # P: the line goes on in the next one
 _LONGEST = 20_000_000  # characters of one entry
 # ---- time, component and kind ----
 _HEAD = re.compile(
@@ -133,7 +134,7 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
     """
     begun: list[str] = []
     number = length = 0
-    for number, line in enumerate(lines, start=1):
+    for number, line in _whole(lines):
         words = line.rstrip()
         if not begun and words not in _BEGINS:
             yield number, line
@@ -145,6 +146,21 @@ def entries(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
             begun.clear()
             length = 0
     yield from _joined(begun, number)
+
+
+def _whole(lines: Iterable[str]) -> Iterator[tuple[int, str]]:
+    """Yield the lines with their numbers; those that the container runtime has split are joined."""
+    begun, number = "", 0
+    for number, part in enumerate(lines, start=1):
+        mark = _OF_CRI.match(part)
+        if begun and mark is None:
+            yield number - 1, begun
+        line = begun + part[mark.end() :] if begun and mark else part
+        begun = line.rstrip("\r\n") if mark and mark["part"] == "P" and len(line) < _LONGEST else ""
+        if not begun:
+            yield number, line
+    if begun:
+        yield number, begun
 
 
 def _joined(lines: Sequence[str], last: int) -> Iterable[tuple[int, str]]:

@@ -7,6 +7,7 @@ does not start it here: the lab does.
 """
 
 import io
+import os
 import re
 import sys
 import traceback
@@ -32,6 +33,7 @@ _PRINTS_TO = re.compile(
 )  # Python 3 compiles it, and raises a TypeError
 
 
+_HERON_OPTIONS = "HERON_OPTIONS"  # without it, heronpy's Topology cannot be derived from
 _FRAME = re.compile(r'^ *File "([^"]+)", line (\d+)', re.MULTILINE)
 _DELIVERY = re.compile(r"(?<=already acked/failed id: ).*|(?<=Anchored onto ).*(?= after ack/fail)")
 
@@ -127,6 +129,9 @@ def imported(
         try:
             with ExitStack() as scripts, redirect_stdout(io.StringIO()), alarm(limit):
                 _hold_scripts(judged, scripts)
+                if _HERON_OPTIONS not in os.environ:
+                    os.environ[_HERON_OPTIONS] = "cmdline.topologydefn.tmpdirectory=unused"
+                    scripts.callback(os.environ.pop, _HERON_OPTIONS, None)
                 for stub in stubs:
                     replaced += _install(stub)
                 classes = {node.id: _class_of(node, judged, project) for node in judged.topology.nodes}

@@ -18,7 +18,7 @@ from ackdoctor.libraries.vocabulary import (
 
 _REMOTE = (
     "asyncore ftplib http httplib imaplib mailbox multiprocessing nntplib poplib shelve smtplib socket sqlite3 ssl subprocess "
-    "telnetlib urllib urllib2 xmlrpc xmlrpclib dbm"
+    "telnetlib urllib urllib2 xmlrpc xmlrpclib dbm open io.open codecs.open gzip bz2"
 ).split()
 _STANDARD = tuple(f"{name}." for name in (*sys.stdlib_module_names, *dir(builtins)))
 _LOCAL = (  # numbers, dates, collections, text

@@ -359,6 +359,12 @@ def test_a_search_in_a_sound_topology_finds_nothing(shell, project):
     assert not (project / "test_words.py").exists()
 
 
+def test_a_search_says_that_the_topology_fails_without_faults(shell, project):
+    edit(project, "count.py", "tup.values[0].upper()", "self.fail(tup)")
+    code, out, _ = run(shell, "--search", "3")
+    assert (code, "  search: it fails without faults, with --seed 0\n" in out) == (1, True)
+
+
 def test_no_input_is_overwritten(shell, project):
     before = {file: file.read_text() for file in project.glob("*.py")}
     for arguments, message in (
@@ -434,6 +440,50 @@ def test_deaths_for_one_reason_are_one_row_and_clocks_of_datetime_are_named(shel
     assert (code, death["reason"]) == (1, "Acked a non-existent or already acked/failed id: ...")
     assert death["times"] > 1
     assert made["real_times"] == ["count.py:7"]
+
+
+HERON = """
+    from heronpy.api.bolt.bolt import Bolt
+    from heronpy.api.spout.spout import Spout
+    from heronpy.api.stream import Grouping
+    from heronpy.api.topology import Topology
+
+
+    class Words(Spout):
+        outputs = ["word"]
+        left = 9
+
+        def initialize(self, config, context):
+            pass
+
+        def next_tuple(self):
+            if self.left:
+                self.left -= 1
+                self.emit([self.left], tup_id=self.left)
+
+
+    class Count(Bolt):
+        def initialize(self, config, context):
+            pass
+
+        def process(self, tup):
+            self.ack(tup)
+
+
+    class Counted(Topology):
+        config = {"topology.reliability.mode": "ATLEAST_ONCE"}
+        words = Words.spec(par=1)
+        count = Count.spec(par=1, inputs={words: Grouping.SHUFFLE})
+    """
+
+
+def test_a_heron_topology_is_in_the_file_of_its_components(shell, tmp_path, monkeypatch):
+    framework("heronpy.api.bolt.bolt")
+    monkeypatch.delenv("HERON_OPTIONS", raising=False)
+    (tmp_path / "top.py").write_text(dedent(HERON).lstrip())
+    code, out, err = shell("lab", "run", "top.py", "--seconds", "1")
+    assert (code, out.splitlines()[0], err) == (0, "OK: 9 messages, none lost or stuck", "")
+    assert "HERON_OPTIONS" not in os.environ
 
 
 PYLEUS = {

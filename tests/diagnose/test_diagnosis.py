@@ -80,6 +80,16 @@ def test_the_prefix_of_a_container_log_is_removed(text, name, innermost):
     assert (found.signs[0].symptom.name, found.innermost) == (name, innermost)
 
 
+def test_lines_that_a_container_runtime_has_split_are_joined():
+    at = "2026-01-01T12:00:00.1Z stdout"
+    lines = ["F x", "P java.lang.RuntimeException: Acked a non-exis", "P tent or already acked/fai", "F led id: 7", "F \tat org.apache.storm.task.ShellBolt.die(ShellBolt.java:3)"]  # fmt: skip
+    [sign] = diagnose(f"{at} {line}\n" for line in lines).signs
+    assert (sign.symptom.name, sign.first.line, sign.first.subject) == ("acked twice", 4, "7")
+    assert named(f"{at} P 12:00:00 Acked a non-existent or already acked/fai") == []
+    assert named(f"{at} P Acked a non-existent or already acked/failed id: 3") == ["acked twice"]
+    assert named(f"{at} P Acked a non-existent or already acked/failed id: 3\nx") == ["acked twice"]
+
+
 DIED = "2026-01-01 12:00:00.000 o.a.s.t.ShellBolt Thread-42 [ERROR] Halting process: ShellBolt died. Command: [python3, b.py], ProcessInfo pid:17, name:count exitCode:1, errorString: \n"
 BROKEN = "java.lang.RuntimeException: org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.\nSerializer Exception:\n"
 READ = "\tat org.apache.storm.multilang.JsonSerializer.readShellMsg(JsonSerializer.java:101)\n\tat org.apache.storm.utils.ShellProcess.readShellMsg(ShellProcess.java:121)\n"

@@ -298,7 +298,7 @@ def _takes_out(context: Context, function: Function, call: Call, field: str) -> 
     if call.dropped or not isinstance(call.func, Attr) or not is_field(function, call.func.obj):
         return False
     name = call.func.name
-    return name in CONTAINER_REMOVALS or (name == "get" and is_queue(context, field))
+    return name in CONTAINER_REMOVALS or (name in ("get", "get_nowait") and is_queue(context, field))
 
 
 def _reads_part(call: Call, name: str) -> bool:

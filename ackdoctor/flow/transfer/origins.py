@@ -130,6 +130,8 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
             return _is_remote_name(context, context.unit(function), expr, depth)
         case Attr(name=field) if is_field(function, expr):
             return _all_remote(context, own_field_values(context, function, field), depth)
+        case Attr() if _is_remote_name(context, context.unit(function), expr, depth):  # `codecs.open`
+            return True
         case Attr(obj=obj) | Item(obj=obj):
             return is_remote(context, function, obj, depth + 1)
         case Name():
