@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ackdoctor.checks.facts.fields import may_shrink_inside, shrunk_fields
+from ackdoctor.checks.facts.fields import may_shrink_inside, shrinks, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
 from ackdoctor.flow.expressions import callee_text
@@ -18,7 +18,7 @@ from ackdoctor.flow.witness import (
     line_text,
     raising_visit,
 )
-from ackdoctor.model.cfg import Call, Closure, Function, Next, Throw, Way
+from ackdoctor.model.cfg import Call, Closure, EdgeKind, Function, Next, Throw, Way
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Op, Stage
@@ -101,13 +101,32 @@ def leaving_place(
     return leaving_step(end, frozenset(deciding))
 
 
+def _end_of_owed_iteration(ended: Ended) -> Path:
+    """Return the end of the iteration over a batch that missed a tuple, if later iterations completed theirs."""
+    token = ended.token
+    if token is None or token.kind is not TokenKind.ELEMENT:
+        return ended.path
+    completed_later = False
+    for visit, _, _ in points_back(ended.path):
+        if not isinstance(visit.step.op, Next) or visit.via is not EdgeKind.BACK or visit.before is None:
+            continue
+        held = visit.state.tokens.get(token)
+        if held is None or held.stage not in (Stage.ACKED, Stage.FAILED):
+            end = (
+                visit.before if visit.inner is None else visit
+            )  # a helper's path is in the visit after the call
+            return end if completed_later else ended.path
+        completed_later = True
+    return ended.path
+
+
 def missed_completions(
     context: RuleContext, words: Words, misuse: Misuse, flow: Flow, missing: Iterable[Ended]
 ) -> Iterator[Finding]:
     """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one."""
     found: dict[tuple[str, int], Finding] = {}
     for ended in missing:
-        at = leaving_place(flow, ended.path, ended.token)
+        at = leaving_place(flow, _end_of_owed_iteration(ended), ended.token)
         finding = context.finding(words, misuse, at, flow=flow, path=ended.path, token=ended.token)
         line = (finding.site.path, finding.site.span.line)
         if line not in found or finding.confidence > found[line].confidence:
@@ -185,6 +204,10 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
             never = field.name not in shrunk
             every = contents != UNKNOWN
             if may_shrink_inside(context, field.name) or not (every or never):
+                continue
+            removals = (use for use in uses(context, field=field.name) if use.how != "pass")
+            steps = {visit.step for visit, _, _ in points_back(ended.path)}
+            if any(use.step in steps and shrinks(context, use) for use in removals):
                 continue
             done = (token for token, held in ended.state.tokens.items() if held.stage is stage)
             own = (each for each in done if field.holds(each) and (every or each.collection == field))

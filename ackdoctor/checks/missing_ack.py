@@ -7,14 +7,24 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import handler_steps, reachable
-from ackdoctor.checks.facts.fields import ACKING, depends_on_setting, stored_inputs
+from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
 from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.domains.tuples import is_whole_slice
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets, last_name
 from ackdoctor.flow.facts import normalise
-from ackdoctor.flow.values import Token, TokenRef
+from ackdoctor.flow.values import Token, TokenKind, TokenRef
 from ackdoctor.flow.witness import assumes_raise
-from ackdoctor.libraries.vocabulary import ERROR_NAMES, ERROR_TYPES, LOGGING, PURE_CALLS, STOPS, TASKS
+from ackdoctor.libraries.vocabulary import (
+    CLEARS,
+    CONTAINER_REMOVALS,
+    ERROR_NAMES,
+    ERROR_TYPES,
+    LOGGING,
+    PURE_CALLS,
+    STOPS,
+    TASKS,
+)
 from ackdoctor.model.acker import ACK_INIT
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -182,8 +192,11 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
     if context.component.auto_ack is not False or not context.is_bolt:
         return
     completed = {event.field for _, event in context.releases() if event.completed}
-    held = completed & {stored.field for _, stored in stored_inputs(context)}
     entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
+    inputs = (
+        stored for _, stored in context.events(Stored, *entries) if stored.token.kind is not TokenKind.STORED
+    )
+    held = completed & {stored.field for stored in inputs}  # also by a callback
     for flow, dropped in context.events(Dropped):
         is_handler = flow.entry is not None and flow.entry.kind in entries
         is_code = flow.entry is None or dropped.deferral is not None  # of a thread or a callback
@@ -224,7 +237,11 @@ def _is_stopped(end: Path) -> bool:
 def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
     """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
     match dropped.step.op:
-        case Bind() | Unpack() | Drop() | Call(func=Attr(name="clear")) | Call(dropped=True, func=Attr()):
+        case Bind() | Unpack():
+            return dropped.function, dropped.step.span
+        case Drop(target=place) if not is_whole_slice(place):
+            return dropped.function, dropped.step.span
+        case Call(func=Attr(name=name), dropped=True) if name in CLEARS | CONTAINER_REMOVALS:
             return dropped.function, dropped.step.span
         case _:
             return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)
@@ -232,11 +249,13 @@ def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
 
 def _end_of_iteration(dropped: Dropped) -> Path:
     """Return the end of the loop's iteration that lost a removed tuple, or the end of the path."""
-    visit: Path | None = dropped.path
-    while visit is not None and any(token.field == dropped.field for token in visit.state.tokens):
+    for visit, _, _ in points_back(dropped.path):
+        if all(token.field != dropped.field for token in visit.state.tokens):
+            break
         if visit.via is EdgeKind.BACK and visit.before is not None:
-            return visit.before
-        visit = visit.before
+            return (
+                visit.before if visit.inner is None else visit
+            )  # a helper's path is in the visit after the call
     return dropped.path
 
 

@@ -5,7 +5,7 @@ When a handler ends, the framework acts: it acks, fails or does nothing.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.domains.heap_cells import when_deferred
@@ -265,7 +265,7 @@ class _ComponentSolver:
         context.deferral = deferred.deferral
         call = deferred.path.step.op
         if isinstance(call, Call):
-            outcome = apply_value(context, path, call, deferred.target, deferred.args)
+            outcome = apply_value(context, path, replace(call, awaited=True), deferred.target, deferred.args)
             if isinstance(outcome, Enter):
                 for function_exit in Solver(context).solve(outcome.function, outcome.state, path):
                     self._end(context, None, subject, function_exit)

@@ -159,6 +159,10 @@ IMMEDIATE_CALLBACKS = frozenset(
     "forEach forEachOrdered ifPresent ifPresentOrElse forEachRemaining".split()
 )  # call their argument before they return
 
+COROUTINE_RUNS = frozenset(
+    {"run", "run_until_complete"}
+)  # of asyncio: they return when their coroutine has ended
+
 PLAIN_BASES = frozenset(
     "Serializable Runnable Callable Comparable Comparator Closeable AutoCloseable Cloneable Object Iterable "
     "Externalizable Constants Function".split()

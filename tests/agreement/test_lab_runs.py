@@ -24,6 +24,11 @@ BLAMED = {
     "heronpy/sensors-sick": {"ACK101", "ACK201"},
     "storm_py/sensors-sick": {"ACK101", "ACK109"},
 }
+BLAMED_FOR_BAD_RECORDS = {
+    "streamparse/first-steps-sick": {"ACK105", "ACK106", "ACK301"},
+    "streamparse/orders-sick": {"ACK104", "ACK106", "ACK202"},
+    "storm_py/sensors-sick": {"ACK109", "ACK202"},
+}
 LONG = {
     "storm_py/sensors-sick",
     "heronpy/sensors-healthy",
@@ -53,6 +58,12 @@ def test_a_sick_topology_is_blamed(folder):
     found = run_fixture(folder, plan(), seconds=1)
     assert {finding.code for finding in found.findings} == BLAMED[name(folder)]
     assert {finding.code for finding in found.findings} <= expected_codes(folder)
+
+
+@pytest.mark.parametrize("folder", marked(BLAMED_FOR_BAD_RECORDS))
+def test_bad_records_show_the_defects_of_error_paths(folder):
+    found = run_fixture(folder, plan(), seed=1, seconds=1)
+    assert {finding.code for finding in found.findings} == BLAMED_FOR_BAD_RECORDS[name(folder)]
 
 
 def test_work_in_a_thread_of_a_dead_bolt_is_not_judged():

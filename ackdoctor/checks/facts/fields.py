@@ -310,7 +310,7 @@ def drained_fields(context: RuleContext, functions: Sequence[Function]) -> froze
 
 def shrunk_fields(context: RuleContext, functions: Iterable[Function]) -> frozenset[str]:
     """Return the fields that these functions may shrink: they remove from them, replace them or pass them to opaque code."""
-    return frozenset(use.field for use in uses(context, functions) if _shrinks(context, use))
+    return frozenset(use.field for use in uses(context, functions) if shrinks(context, use))
 
 
 def may_shrink_inside(context: RuleContext, field: str) -> bool:
@@ -324,12 +324,13 @@ def may_shrink_inside(context: RuleContext, field: str) -> bool:
         use for method in methods if method.params for use in uses_of(method, Name(method.params[0].name))
     )
     outside = (use for use in uses(context, field=holder) if use.how in ("=", "alias", "del", "pass"))
-    return any(use.field == name and _shrinks(context, use) for use in inside) or any(
-        _shrinks(context, use) for use in outside
+    return any(use.field == name and shrinks(context, use) for use in inside) or any(
+        shrinks(context, use) for use in outside
     )
 
 
-def _shrinks(context: RuleContext, use: Use) -> bool:
+def shrinks(context: RuleContext, use: Use) -> bool:
+    """Whether a use of a field may remove something from it, or gives it another value."""
     match use.how:
         case "del":
             return use.whole or use.key is not None

@@ -45,7 +45,7 @@ from ackdoctor.flow.values import (
     Value,
     tokens_in,
 )
-from ackdoctor.libraries.vocabulary import IMMEDIATE_CALLBACKS, PURE_CALLS, THREAD
+from ackdoctor.libraries.vocabulary import COROUTINE_RUNS, IMMEDIATE_CALLBACKS, PURE_CALLS, THREAD
 from ackdoctor.model.cfg import Arg, Attr, Call, ClassInfo, Function, Global, Name
 from ackdoctor.model.dialect import Verb
 
@@ -64,6 +64,10 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     known = by_type(context, path, call)
     if known is not None:
         return known
+    if call.args and last_name(call.func) in COROUTINE_RUNS:
+        coroutine = evaluate(context, function, state, call.args[0].value)
+        if isinstance(coroutine, Partial) and not isinstance(call.func, Name):
+            return (apply_value(context, path, replace(call, awaited=True), coroutine, ()),)
     target = evaluate(context, function, state, call.func)
     if isinstance(target, (OneOf, Partial)):
         return _apply_each(context, path, call, target)

@@ -313,7 +313,7 @@ def enter(
 ) -> CallEffect | Enter:
     """Return the state at the entry of this function; `preset` are values in place of the call's own arguments."""
     if function.is_async and not call.awaited:
-        return opaque_call(context, path, call, preset)
+        return _coroutine(context, path, call, function, receiver, preset, captured)
     env: dict[str, Value] = {"%return": Const(None), **dict(captured)}
     params = [param for param in function.params if param.kind == "positional"]
     own = [receiver] if receiver is not None and function.binding != "static" else []
@@ -359,6 +359,25 @@ def enter(
         caught=before.caught and CAUGHT_BEFORE,
     )
     return Enter(function, entered)
+
+
+def _coroutine(
+    context: Context,
+    path: Path,
+    call: Call,
+    function: Function,
+    receiver: Value | None,
+    preset: tuple[Value | None, ...] | None,
+    captured: tuple[tuple[str, Value], ...],
+) -> CallEffect:
+    """Return the effect of a call that makes a coroutine: what awaits the coroutine runs it."""
+    plain = preset is not None or all(arg.name is None and not arg.star for arg in call.args)
+    if not plain or call.dropped:  # it never runs
+        return opaque_call(context, path, call, preset)
+    given = arguments(context, path, call) if preset is None else preset
+    first = () if receiver is None or function.binding == "static" else (receiver,)
+    coroutine = Partial(FunctionRef(function, captured, bare=True), (*first, *given))
+    return CallEffect(path.state, coroutine, may_raise=False)
 
 
 def _defaults(context: Context, function: Function, filled: set[str | None]) -> Iterator[tuple[str, Value]]:

@@ -23,6 +23,8 @@ from ackdoctor.flow.values import (
     ExceptionValue,
     Field,
     GeneratorResult,
+    TokenKind,
+    TokenRef,
     Value,
     tokens_in,
 )
@@ -87,6 +89,7 @@ def next_steps(context: Context, path: Path) -> Iterator[NextStep]:
             after = _after_step(context, path, step)
             quiet = isinstance(step.op, Yield) and _is_finished_generator(context, path, step.op)
             quiet = quiet or (_updates_counter(step.op) and completes_any(path.state))
+            quiet = quiet or _unpacks_record(context, path, step.op)
             for kind, target in step.edges:
                 if kind is EdgeKind.RAISE and quiet:
                     continue
@@ -99,6 +102,14 @@ def next_steps(context: Context, path: Path) -> Iterator[NextStep]:
 def _updates_counter(op: Instr) -> bool:
     """Whether a step is `stats["acked"] += 1`: after a completion it is assumed not to raise."""
     return isinstance(op, Update) and isinstance(op.target, Item) and isinstance(op.value, Literal)
+
+
+def _unpacks_record(context: Context, path: Path, op: Instr) -> bool:
+    """Whether a step is `tup, row = self.rows.popleft()`: what the component itself has stored has as many parts."""
+    if not isinstance(op, Unpack):
+        return False
+    value = evaluate(context, path.function, path.state, op.value)
+    return isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED
 
 
 def _raising(context: Context, path: Path, step: Step) -> State:
