@@ -25,9 +25,8 @@ class State(Enum):
 _ENDED = (State.FAILED, State.DEAD)
 _MOST_CAUSES = 5  # of one spout's fate
 _EXAMPLE = 60  # characters
-
-
 _TIMED_OUT = "timed out"
+_UNANSWERED = "no answer yet"
 FAILED = "failed it"
 DIED = "died on it"
 
@@ -50,13 +49,18 @@ class _Message:
         """Whether it was emitted with these values."""
         return (self.stream, self.values) == (stream, values)
 
+    @property
+    def why(self) -> str:
+        """What happened to it since its last emit."""
+        return _UNANSWERED if self.state is State.OPEN and not self.component else self.cause
+
 
 class Cause(NamedTuple):
     """Why messages are lost or stuck: what happened to them last, and in which bolt; `example` are the values of one."""
 
     end: str  # "lost" or "stuck"
-    why: str  # "failed it", "died on it" or "timed out"
-    component: str  # '' if it timed out
+    why: str  # "failed it", "died on it", "timed out" or "no answer yet"
+    component: str  # '' if no bolt did it
     messages: int
     example: str
 
@@ -197,8 +201,8 @@ class Messages:
             else:
                 fate.lost += 1
                 ends.append(("lost", message))
-        kinds = Counter((end, message.cause, message.component) for end, message in ends)
-        first = {(end, message.cause, message.component): message for end, message in reversed(ends)}
+        kinds = Counter((end, message.why, message.component) for end, message in ends)
+        first = {(end, message.why, message.component): message for end, message in reversed(ends)}
         fate.causes = [
             Cause(*kind, messages, _shortened(first[kind].values))
             for kind, messages in kinds.most_common(_MOST_CAUSES)

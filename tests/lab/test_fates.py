@@ -119,6 +119,14 @@ def test_the_last_failure_of_each_message_tells_why_it_is_lost_or_stuck():
     ]
 
 
+def test_a_message_that_the_acker_never_answers_has_not_timed_out():
+    run = Run(1)
+    run.messages.close()
+    run.clock.advance(TIMEOUT_S + 1)
+    (cause,) = run.messages.fate("s", TIMEOUT_S, early=False).causes
+    assert (cause.end, str(cause)) == ("stuck", "no answer yet")
+
+
 def test_the_values_in_the_report_are_short():
     run = Run("x" * 100)
     run.messages.failed("s", 1, "x" * 100)

@@ -23,6 +23,7 @@ from ackdoctor.model.protocol import Stage, Tick
 
 DONE = (Stage.ACKED, Stage.FAILED)
 AS_FOUND = (None, FOUND, OWED)
+_ITERATOR = ("the iterator of its loop",)  # the holders of a tuple that such an iterator has removed
 _HOLDS = {"<": operator.lt, ">": operator.gt, "==": operator.eq}  # the comparisons of normal forms
 
 
@@ -84,7 +85,9 @@ def empty_buffer(context: Context, path: Path, state: State, field: str, *, in_p
     leaves = path.step.way is Way.RAISE
     indexed = field in _indexed_fields(path.function)
     known = state.contents.get(Field(field))
-    is_used = _is_named(state, field) or (known != LEFT and _has_used(state, field))
+    callers = (visit.state for visit in path.call_stack() if visit is not path)
+    is_used = any(_is_named(each, field) for each in (state, *callers))
+    is_used = is_used or (known != LEFT and _has_used(state, field))
     if known in (*AS_FOUND, LEFT) and not (leaves or indexed or is_used):
         _record_dropped(context, path, field)
     return state.with_contents(Field(field), EMPTY)
@@ -135,6 +138,24 @@ def take_buffer(context: Context, path: Path, state: State, field: str) -> State
     state = _lose_taken(context, path, state, taken)
     state = state.replace(env={**state.env, **locals_})
     return state.with_contents(taken, state.contents.get(collection) or FOUND)
+
+
+def keep_taken(context: Context, before: State, after: State) -> State:
+    """Return the state after a helper that gave fields new collections: the caller's locals keep the old ones."""
+    for field in context.stored_stages:
+        collection, taken = Field(field), Field(field, taken=True)
+        if after.contents.get(collection) != EMPTY or before.contents.get(collection) == EMPTY:
+            continue
+        names = [name for name, value in after.env.items() if value == collection and is_named(Name(name))]
+        if not names:
+            continue
+        known = before.contents.get(collection) or FOUND
+        if any(
+            token.field == field and before.tokens.get(token) != held for token, held in after.tokens.items()
+        ):
+            known = UNKNOWN  # the helper has completed some
+        after = after.replace(env={**after.env, **dict.fromkeys(names, taken)}).with_contents(taken, known)
+    return after
 
 
 def drain_buffer(context: Context, path: Path, state: State, field: str, target: str) -> State:
@@ -235,6 +256,25 @@ def remove_entry(context: Context, path: Path, state: State, field: str) -> None
         _record_dropped(context, path, field)
 
 
+def remove_current(context: Context, state: State, field: str, *, before: State) -> State:
+    """Return the state after the iterator of a loop over a field has removed the current element, which is still owed."""
+    removed = Field(field).element
+    if field not in context.stored_stages or _has_used(before, field):
+        return state
+    held = context.token_state(state, removed)
+    return state.with_token(removed, held._replace(holders=_ITERATOR)) if held.stage is Stage.OWED else state
+
+
+def drop_current(context: Context, path: Path, state: State, field: Field) -> None:
+    """Record the element that an iterator has removed, if an iteration ends with it owed and in no collection."""
+    held = state.tokens.get(field.element)
+    if held is None or held.holders != _ITERATOR or _has_used(state, field.name):
+        return
+    kept = (value for value in state.env.values() if not isinstance(value, TokenRef))
+    if not any(token.field == field.name for value in kept for token in tokens_in(value)):
+        _record_dropped(context, path, field.name, removed=True)
+
+
 def other_tuple(state: State, read: TokenRef) -> State:
     """Return the state after another stored tuple was read: the locals that hold an earlier one are unknown."""
     env = {name: value for name, value in state.env.items() if value != read or not is_named(Name(name))}
@@ -273,7 +313,8 @@ def forget_place(state: State, whole: Token) -> State:
 
 def _is_removed(state: State, field: str) -> bool:
     """Whether a tuple that the path has removed from a field is still owed, and in no collection."""
-    if all(token.field != field for token in state.tokens) or _has_used(state, field):
+    own = [held for token, held in state.tokens.items() if token.field == field and held.holders != _ITERATOR]
+    if not own or _has_used(state, field):
         return False
     return not any(token.field == field for value in state.env.values() for token in tokens_in(value))
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import named_closures
-from ackdoctor.flow.domains.tuples import AS_FOUND, DONE, forget_other_key, next_tuple
+from ackdoctor.flow.domains.tuples import AS_FOUND, DONE, drop_current, forget_other_key, next_tuple
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import last_name, memoize
 from ackdoctor.flow.pure_calls import nonempty_facts
@@ -38,6 +38,9 @@ def field_iterations(context: Context, path: Path, op: Next, field: Field) -> It
             for at_start in _stages_at_start(context, path.function, op.loop, before):
                 yield True, inside.with_contents(field, at_start)
     else:
+        by_exception = _left_by_exception(context, path.function, state, op.loop)
+        if by_exception and completes_some(context, path.function, op.loop):
+            drop_current(context, path, state, field)
         rest = _rest(state, memory)
         yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
         yield True, next_tuple(state, field).enter_loop(op.loop, memory._replace(rest=rest))

@@ -12,6 +12,7 @@ from ackdoctor.flow.domains.tuples import (
     empty_buffer,
     forget_place,
     put_back,
+    remove_current,
     remove_entry,
     remove_tuple,
 )
@@ -285,6 +286,8 @@ def _read_element(
     state = remove_tuple(context, path, state, field) if takes else forget_place(state, read.token)
     in_own_loop = any(each.field == Field(field) for each in state.loops.values())
     if name in CONTAINER_REMOVALS and in_own_loop and not inner:
+        if call.dropped and not call.args:
+            state = remove_current(context, state, field, before=path.state)
         state = context.touch(state, Field(field))  # its loop completes tuples that are no longer in it
     raises = (takes or name != "remove") and may_raise(context, path.function, call)
     return CallEffect(state, None if by_tuple else read, may_raise=raises)
