@@ -40,7 +40,8 @@ from ackdoctor.model.topology import UNREAD, Anchors, ComponentFacts, Emit, Faul
 from ackdoctor.rulebook import SWALLOWED_FAILURE, WRONG_ANCHOR
 from ackdoctor.topology.class_settings import class_settings, constant_of
 from ackdoctor.topology.early_acks import stages_at_return, stored_data
-from ackdoctor.topology.libraries import LINGER, milliseconds_of
+from ackdoctor.topology.libraries import LINGER
+from ackdoctor.topology.settings import number_of
 from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed
 from ackdoctor.topology.unawaited import unawaited
@@ -280,7 +281,7 @@ def _linger(context: RuleContext) -> tuple[float, Place] | None:
         for step in function.cfg.steps:
             for value in _lingers(step.op):
                 constant = constant_of(context, function, value)
-                milliseconds = milliseconds_of(constant.value) if isinstance(constant, Literal) else None
+                milliseconds = number_of(constant.value) if isinstance(constant, Literal) else None
                 if milliseconds:
                     return milliseconds / 1000, Place(function.path, step.span.line)
     return None

@@ -25,7 +25,7 @@ from ackdoctor.model.topology import (
 )
 from ackdoctor.rulebook import SWALLOWED_FAILURE
 from ackdoctor.topology.frameworks import parsed
-from ackdoctor.topology.settings import TICKS
+from ackdoctor.topology.settings import TICKS, number_of
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -162,20 +162,10 @@ def _settings(node: Node, entry: _Entry) -> Iterator[Setting]:
 def _linger(node: Node) -> tuple[float, Place] | None:
     """Return how long a Kafka producer collects records before it sends them, in seconds, and the line that says so."""
     value = node.arguments.get(LINGER)
-    milliseconds = milliseconds_of(value)
+    milliseconds = number_of(value)
     if milliseconds is None:
         return None
     return milliseconds / 1000, node.given.get(LINGER, node.place)
-
-
-def milliseconds_of(value: object) -> float | None:
-    """Return a number of milliseconds, which a property may hold as text; None if it is not one."""
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        return None
 
 
 def _emits(node: Node, entry: _Entry) -> Iterator[Emit]:

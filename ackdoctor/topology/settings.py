@@ -32,6 +32,7 @@ __all__ = [
     "framework_of",
     "is_of_cluster",
     "key_of",
+    "number_of",
     "setting_defects",
 ]
 
@@ -306,6 +307,16 @@ _TYPES = {
     "rate": "a number above 0",
     "text": "a text",
 }
+
+
+def number_of(value: object) -> float | None:
+    """Return a value as a number, which a file may hold as text; None if it is not one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        return None
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def _number(value: Value) -> float | None:

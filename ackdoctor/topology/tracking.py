@@ -6,7 +6,7 @@ from ackdoctor.model.topology import Gap, Place, Reason, Setting, Topology
 from ackdoctor.topology.frameworks import parsed
 from ackdoctor.topology.graph import Graph
 from ackdoctor.topology.readers.undecided import is_undecided
-from ackdoctor.topology.settings import ACKERS, ENABLE_TIMEOUTS, MODE, TICKS
+from ackdoctor.topology.settings import ACKERS, ENABLE_TIMEOUTS, MODE, TICKS, number_of
 
 __all__ = [
     "CHECKPOINT_INTERVAL",
@@ -106,10 +106,4 @@ def lacks_ticks(graph: Graph, component: str) -> bool | None:
 
 def number(setting: Setting) -> float | None:
     """Return the value of a setting as a number; None if it is not one."""
-    value = setting.value
-    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
-        return None
-    try:
-        return float(value)
-    except ValueError:
-        return None
+    return number_of(setting.value)
