@@ -418,7 +418,7 @@ STORM = Dialect(
     title="Storm",
     since=(2, 0),
     until=(2,),
-    words=(b"org.apache.storm",),
+    words=(b"org.apache.storm", b"digitalpebble.stormcrawler"),
     default=True,
     roles=roles("for two to three timeouts", persistence=True),
     verbs=verbs(_ROOT),
