@@ -507,6 +507,7 @@ _BACKTYPE = replace(
     roles=tuple(_old_role(role, _one_thread(role)) for role in _inherited(UNTIL_RESTART)),
     verbs=verbs(_OLD_ROOT),
     objects=objects(_OLD_ROOT, tasks="task", spouts="spout", topology="topology", windows=False),
+    own_streams=("WATERMARK",),  # JStorm's, backtype/storm/topology/TopologyBuilder.java:464 @ 0e22855
 )
 
 DIALECTS = (
