@@ -268,6 +268,8 @@ def _undeclared(context: RuleContext, streams: Streams, emit: Emitted) -> tuple[
         return None
     stream = emitted_stream(context, emit)
     declaration = context.dialect.outputs
+    if stream in context.dialect.own_streams:
+        return None
     if stream is None or stream not in streams:
         known = isinstance(stream, str) and streams and all(isinstance(each, str) for each in streams)
         return (

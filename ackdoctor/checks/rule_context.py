@@ -77,12 +77,12 @@ class RuleContext:
     _start_fields: frozenset[str] | None = None
 
     @classmethod
-    def of(cls, program: Program, component: Component) -> "RuleContext":
+    def of(cls, program: Program, component: Component, *, solve: bool = True) -> "RuleContext":
         """Solve a component; the flow of a handler that a subclass inherits is reported for the subclass.
 
-        The switches of a subclass may differ from those of the component.
+        The switches of a subclass may differ from those of the component.  Without `solve` there are no flows.
         """
-        flows = solve_component(program, component)
+        flows = solve_component(program, component) if solve else ()
         inherited = {
             flow for flow in flows if any(flow.function.name not in heir.methods for heir in component.heirs)
         }

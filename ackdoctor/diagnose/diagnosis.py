@@ -8,7 +8,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ackdoctor.diagnose.lives import Lives, Silence, silent_logs, without_announcements, without_echoes
 from ackdoctor.diagnose.log_lines import (
     component_of,
     entries,
@@ -19,6 +18,13 @@ from ackdoctor.diagnose.log_lines import (
     lines_in,
     moment_of,
     unpacked,
+)
+from ackdoctor.diagnose.processes import (
+    Processes,
+    Silence,
+    silent_logs,
+    without_announcements,
+    without_echoes,
 )
 from ackdoctor.diagnose.stacks import Exceptions, Part, Threads, Thrown, relevant_frames
 from ackdoctor.diagnose.symptoms import DAEMONS, Death, Diagnosis, Occurrence, Sign, Symptom, fatal, table
@@ -121,23 +127,23 @@ def diagnose(lines: Iterable[str], places: Places | None = None) -> Diagnosis:
     """
     places = places or Places()
     signs: dict[str, Sign] = {}
-    lives, silences = Lives(), []
+    processes, silences = Processes(), []
     first: Thrown | None = None
     number, file, other, note = 0, 0, "", ""
-    reader = _LogReader(signs, lives, places.files[0] if places.files else "")
+    reader = _LogReader(signs, processes, places.files[0] if places.files else "")
     for number, line in _read_lines(lines):
         if (at := max(places.index(number), 0)) != file:
             reader.end()
             silences.append(reader.silence)
             first, note, file = first or reader.first, note or reader.threads.note, at
-            reader = _LogReader(signs, lives, places.files[at], places.begins[at])
+            reader = _LogReader(signs, processes, places.files[at], places.begins[at])
         if number <= _HEAD_LINES and not other:
             other = next((kind for kind, form in _OTHER.items() if form.match(line)), "")
         reader.line(number, line)
     reader.end()
     for occurrence in silent_logs([*silences, reader.silence]):
         _add(signs, occurrence)
-    remaining = without_echoes(without_announcements(signs.values()), lives.ports)
+    remaining = without_echoes(without_announcements(signs.values()), processes.ports)
     for sign in remaining:
         sign.occurrences.sort(key=lambda each: each.line)
     rows = table().symptoms
@@ -187,7 +193,7 @@ class _LogReader:
     """Reads one file line by line and adds its occurrences to `signs`."""
 
     signs: dict[str, Sign]
-    lives: Lives
+    processes: Processes
     name: str
     before: int = 0  # number of lines in the files before it
     first: Thrown | None = None  # first exception
@@ -203,7 +209,7 @@ class _LogReader:
         self.exceptions = Exceptions(instance_of(self.name))
         self.silence = Silence(self.name)
         self.kind = kind_of_name(self.name)
-        self.lives.begin(self.name)
+        self.processes.begin(self.name)
 
     def line(self, number: int, line: str) -> None:
         """Read a line."""
@@ -238,16 +244,16 @@ class _LogReader:
         self._end_exception()
         for part, component_name in self.threads.parts():
             self._match_thread(part, component_name)
-        for occurrence in self.silence.occurrences(self.lives.stopped):
+        for occurrence in self.silence.occurrences(self.processes.stopped):
             _add(self.signs, occurrence)
 
     def _update_process(self, number: int, line: str) -> None:
-        """Update kind, life and component of the process that wrote the line."""
+        """Update kind and component of the process that wrote the line."""
         if self.kind != _WORKER and not kind_of_name(self.name) and number - self.before <= _KIND_LINES:
             # a LocalCluster runs daemons and workers in one process
             kind = kind_of_line(line)
             self.kind = kind if kind == _WORKER else self.kind or kind
-        self.lives.read(line)
+        self.processes.read(line)
         self.silence.read_line(number, line)
         if "Starting instance" in line:
             self.exceptions.log_component = instance_of(line) or self.exceptions.log_component
@@ -258,7 +264,7 @@ class _LogReader:
             return
         for row in table().symptoms:
             if row.of_lines and row.is_read_in(self.kind) and (match := row.match(part)):
-                if not (row.stops and self.lives.stopping):
+                if not (row.stops and self.processes.stopping):
                     occurrence = self._occurrence(row, part, match)
                     occurrence.ended = any(word in part.text for word in table().ends)
                     self._record(occurrence)
@@ -279,7 +285,7 @@ class _LogReader:
         if found is None and ended:
             dead = "a daemon that ended" if self.kind in DAEMONS else "a dead executor"
             found = (table().called(dead), parts[0], None)
-        if found is not None and not (found[0].stops and self.lives.stopping and not echo):
+        if found is not None and not (found[0].stops and self.processes.stopping and not echo):
             row, part, match = found
             occurrence = self._occurrence(row, part, match, thrown, head)
             occurrence.ended = ended
@@ -330,13 +336,13 @@ class _LogReader:
             command=command[1].strip("[]").replace(", ", " ") if command else "",
             at=moment_of(first.text) or (self.silence.last if thrown else None),
             kind=self.kind,
-            worker=self.lives.worker,
+            worker=self.processes.worker,
             contexts={context[:200]} if thrown else set(),
         )
 
     def _record(self, occurrence: Occurrence, *, echo: bool = False) -> None:
         """Record a new occurrence, or merge it into the earlier one that it repeats."""
-        earlier = self.lives.earlier(occurrence, echo=echo)
+        earlier = self.processes.earlier(occurrence, echo=echo)
         if earlier is None:
             if echo or (occurrence.symptom.generic and occurrence.thrown is None):
                 if self.kind not in DAEMONS:
@@ -344,7 +350,7 @@ class _LogReader:
                 occurrence.thrown = None
             _add(self.signs, occurrence)
             if occurrence.thrown or occurrence.fatal:
-                self.lives.note(occurrence)
+                self.processes.note(occurrence)
         elif earlier is not occurrence:
             self._merge(earlier, occurrence)
 

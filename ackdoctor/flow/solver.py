@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import alias_field_result
 from ackdoctor.flow.domains.product import PRODUCT
+from ackdoctor.flow.domains.tuples import keep_taken
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.state import CAUGHT_BEFORE, Live, State
 from ackdoctor.flow.transfer.assignment import assign
@@ -204,6 +205,7 @@ class Solver:
                 heap=each.state.heap,
                 caught=before.caught if each.state.caught == CAUGHT_BEFORE else each.state.caught,
             )
+            after = keep_taken(self.context, before, after)
             after = PRODUCT.havoc(self.context, path, after, op, enter.function)
             for kind, target in path.step.edges:
                 if each.raised and kind is EdgeKind.RAISE:

@@ -379,6 +379,7 @@ class Dialect(_Derivable):
     ] = ()  # the last version described, up to these digits; () if a newer dialect follows
     replaces: str = ""
     outputs: str = ""  # the class attribute or the method that declares the output streams
+    own_streams: tuple[str, ...] = ()  # that the framework declares for every component
     stream_classes: tuple[str, ...] = ()  # of a declared stream: called with its fields and its name
     default: bool = False  # the framework to suggest if a file imports none
     vendored: bool = False

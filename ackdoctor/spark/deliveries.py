@@ -32,12 +32,12 @@ from ackdoctor.spark.tables import Completions
 from ackdoctor.tracer.components import STORM, UNOBSERVED, described
 from ackdoctor.tracer.ledger import Playback
 
-Life: TypeAlias = tuple[str, str, int]  # of a worker: run, worker, process
-Ends: TypeAlias = Mapping[Life, int]  # in ns
+WorkerProcess: TypeAlias = tuple[str, str, int]  # run, worker, process
+Ends: TypeAlias = Mapping[WorkerProcess, int]  # in ns
 LEDGER_KEY = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY_KEY = (*LEDGER_KEY, "delivery")
 _LIFE = ("run", "worker", "pid")
-NO_PROCESS = 0  # the `pid` of a worker's rows in a log; one less for each of its later lives
+NO_PROCESS = 0  # the `pid` of a worker's rows in a log; one less for each of its later processes
 QUANTILE_COLUMNS = ("took[0] as p50_ms", "took[1] as p90_ms", "took[2] as p99_ms", "took[3] as max_ms")
 
 _RECEIVED, _EMITTED, _ANCHORED = int(EventKind.RECEIVED), int(EventKind.EMITTED), int(EventKind.ANCHORED)
@@ -62,8 +62,8 @@ def quantiles(took: Column) -> Column:
     return F.percentile_approx(took, _SHARES, _ACCURACY).alias("took")
 
 
-def life(row: Row) -> Life:
-    """Return the life that a row names."""
+def worker_process(row: Row) -> WorkerProcess:
+    """Return the process that a row names."""
     return row["run"], row["worker"], row["pid"]
 
 
@@ -165,7 +165,7 @@ def _marked(found: DataFrame, few: DataFrame, key: Sequence[str], name: str) -> 
 
 
 def last_rows(events: DataFrame) -> DataFrame:
-    """Return the time of the last row of each life of a worker in a log."""
+    """Return the time of the last row of each process of a worker in a log."""
     logged = events.where(f"pid <= {NO_PROCESS}")
     return logged.groupBy(*_LIFE).agg(F.max_by("time_ns", "seq").alias("end_ns"))  # the clock may go back
 

@@ -18,7 +18,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 from ackdoctor.model import UsageError
 from ackdoctor.model.trace import EventKind
 from ackdoctor.spark import logs
-from ackdoctor.spark.deliveries import Ends, last_rows, life
+from ackdoctor.spark.deliveries import Ends, last_rows, worker_process
 from ackdoctor.spark.file_kinds import FileKind, ForeignFileError, kind_by_name, need_rows, need_schema
 from ackdoctor.spark.inputs import EMPTY_FOLDER, File, Inputs, literally
 from ackdoctor.spark.schema import EVENTS, QUARANTINE
@@ -147,14 +147,14 @@ class Opened:
         return row_counts(self.survey, self.trace_files, self.trace_rows, bad)
 
     def ends(self, ended: Mapping[str, int | None]) -> Ends:
-        """Return when each life of a worker ended: with its last row, or with a later line of its log.
+        """Return when each process of a worker ended: with its last row, or with a later line of its log.
 
         A worker whose log continues without a tuple is stuck; its log was not cut off.  `ended` is by path.
         """
         if not self.survey.logs:
             return {}
         of_logs = self.survey.restarts.log_ends(ended)
-        rows = {life(row): row["end_ns"] for row in last_rows(self.events).collect()}
+        rows = {worker_process(row): row["end_ns"] for row in last_rows(self.events).collect()}
         return {whose: max(end_ns, of_logs.get(whose) or end_ns) for whose, end_ns in rows.items()}
 
 

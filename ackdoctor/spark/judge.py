@@ -245,7 +245,7 @@ class _Examination:
         in_hand: Counter[str] = Counter()
         for row in rows.get("in_hand", ()):
             in_hand[row["component"]] += row["in_hand"]
-            result.taken |= deliveries.life(row) in self.request.next_starts
+            result.taken |= deliveries.worker_process(row) in self.request.next_starts
         if in_hand:
             delivered: Counter[str] = Counter()
             for one in result.completions:
@@ -341,7 +341,7 @@ class _Examination:
     def _without_lost(self, trees: Sequence[TupleTree], lost: Mapping[_Root, int]) -> list[TupleTree]:
         """Return the trees that may be judged: neither young at the end of the input nor lost with a worker."""
         ends, next_starts = self.request.log_ends, self.request.next_starts
-        restarted = {life: end for life, end in ends.items() if life in next_starts}
+        restarted = {process: end for process, end in ends.items() if process in next_starts}
         outages = Outages.of(restarted, next_starts, (), self.patience_s)
         self.result.taken |= any(outages.contains(run, first_ns) for (run, _), first_ns in lost.items())
         old = [one for one in trees if not under_way(one, self.patience_s)]

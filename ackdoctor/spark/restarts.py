@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote
 
-from ackdoctor.spark.deliveries import NO_PROCESS, Life
+from ackdoctor.spark.deliveries import NO_PROCESS, WorkerProcess
 from ackdoctor.spark.inputs import unescaped
 from ackdoctor.spark.session import quoted
 
@@ -92,7 +92,7 @@ class Restarts:
         """SQL: `NO_PROCESS`, and one less for each restart of the worker, or missing file, before the row."""
         cases = [
             f"when run = {quoted(run)} and worker = {quoted(worker)} and seq >= {seq} then {NO_PROCESS - number}"
-            for (run, worker), begins in self._lives.items()
+            for (run, worker), begins in self._begins.items()
             for number, (seq, _) in reversed([*enumerate(begins, start=1)])
         ]
         return " ".join(("case", *cases, f"else {NO_PROCESS} end")) if cases else str(NO_PROCESS)
@@ -113,29 +113,29 @@ class Restarts:
                 if again.same_worker:
                     yield run, task, again.number - 1, again.start.time_ns
 
-    def log_ends(self, ended: Mapping[str, int | None]) -> dict[Life, int]:
-        """Return when the last line of each worker's last log was written, by the worker's last life; `ended` is by path."""
-        found: dict[Life, int] = {}
+    def log_ends(self, ended: Mapping[str, int | None]) -> dict[WorkerProcess, int]:
+        """Return when the last line of each worker's last log was written, by the worker's last process; `ended` is by path."""
+        found: dict[WorkerProcess, int] = {}
         for log in sorted(self._logs.values(), key=lambda log: log.turn):
-            life = (log.run, log.worker, NO_PROCESS - len(self._lives.get((log.run, log.worker), ())))
+            process = (log.run, log.worker, NO_PROCESS - len(self._begins.get((log.run, log.worker), ())))
             if log.used:
-                found.pop(life, None)
+                found.pop(process, None)
                 names = (log.file, unquote(log.file), unescaped(log.file))  # as the user may have named it
                 if (end := next((ended[name] for name in names if name in ended), None)) is not None:
-                    found[life] = end
+                    found[process] = end
         return found
 
-    def next_starts(self) -> dict[Life, int]:
-        """Return when the next life of a worker began, in ns, by the life before it."""
+    def next_starts(self) -> dict[WorkerProcess, int]:
+        """Return when the next process of a worker began, in ns, by the process before it."""
         return {
             (*worker, NO_PROCESS - number): start.time_ns
-            for worker, begins in self._lives.items()
+            for worker, begins in self._begins.items()
             for number, (_, start) in enumerate(begins)
             if start is not None
         }
 
     @cached_property
-    def _lives(self) -> dict[_Worker, list[tuple[int, Start | None]]]:
+    def _begins(self) -> dict[_Worker, list[tuple[int, Start | None]]]:
         """By worker, where its rows begin again: at a restart, or after a missing file."""
         found: defaultdict[_Worker, list[tuple[int, Start | None]]] = defaultdict(list)
         for worker, starts in self.workers.items():

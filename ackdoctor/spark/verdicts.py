@@ -255,11 +255,12 @@ class Outages:
         *,
         slow: bool = False,
     ) -> "Outages":
-        """Return the outages of workers, from the ends of their lives and the starts of the next, and of ackers by run."""
+        """Return the outages of workers, from the ends of their processes and the starts of the next, and of ackers by run."""
         patience_ns = patience_s * _SECOND
-        until = {life: start + patience_ns for life, start in next_starts.items()}
+        until = {process: start + patience_ns for process, start in next_starts.items()}
         workers = (
-            (life[0], (end - patience_ns, end, max(end, until.get(life, end)))) for life, end in ends.items()
+            (process[0], (end - patience_ns, end, max(end, until.get(process, end))))
+            for process, end in ends.items()
         )
         ackers = ((run, (start, start, start + patience_ns)) for run, start in acker_restarts)
         return cls(workers=_by_run(workers), ackers=_by_run(ackers), slow=slow)

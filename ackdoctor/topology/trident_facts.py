@@ -262,7 +262,7 @@ def _of_function(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...
 
 def _of_lambdas(program: Program, cls: ClassInfo) -> Iterator[ComponentFacts]:
     """Yield the facts of what a class may pass as a function: its lambdas and its methods, those of a line together."""
-    context = _context(program, cls, tuple(program.lineage(cls).order))
+    context = _context(program, cls, tuple(program.lineage(cls).order), solve=False)
     by_place: dict[Place, list[Function]] = {}
     for function in (each for method in cls.all_methods() for each in method.tree()):
         by_place.setdefault(Place(function.path, function.head.line), []).append(function)
@@ -273,7 +273,9 @@ def _of_lambdas(program: Program, cls: ClassInfo) -> Iterator[ComponentFacts]:
         yield facts
 
 
-def _context(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...]) -> RuleContext:
+def _context(
+    program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...], *, solve: bool = True
+) -> RuleContext:
     component = Component(
         name=cls.name,
         cls=cls,
@@ -285,7 +287,7 @@ def _context(program: Program, cls: ClassInfo, lineage: tuple[ClassInfo, ...]) -
         auto_fail=False,
         auto_anchor=True,
     )
-    return RuleContext.of(program, component)
+    return RuleContext.of(program, component, solve=solve)
 
 
 def _effects(context: RuleContext, methods: Sequence[Function]) -> Iterator[Fault]:

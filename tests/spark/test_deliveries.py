@@ -20,7 +20,6 @@ from ackdoctor.spark.deliveries import (
     deliveries,
     irregular,
     last_rows,
-    life,
     mark_in_hand,
     shapes,
     shapes_of_bare_emits,
@@ -28,6 +27,7 @@ from ackdoctor.spark.deliveries import (
     without_dead,
     without_unobserved,
     without_waiting,
+    worker_process,
 )
 from ackdoctor.spark.judge import Request, examine
 from tests.spark.event_tables import events
@@ -208,7 +208,7 @@ def test_tuples_in_hand_where_a_log_ends_are_no_violation(spark, steps, later_s,
     last = Event(EventKind.INIT, rows[-1].time_ns + later_s * 10**9, component="spout", task=1, root=7)
     table = events(spark, [*rows, last._replace(seq=99)])
     marked = mark_in_hand(
-        deliveries(table), {life(row): row["end_ns"] for row in last_rows(table).collect()}, 30
+        deliveries(table), {worker_process(row): row["end_ns"] for row in last_rows(table).collect()}, 30
     ).where("not in_hand")
     found = violations(spark, table, shapes(table, irregular(marked)).collect(), ())
     mine = findings(found, places=Places(nowhere="log"), nowhere=Site("log", NOWHERE))

@@ -85,7 +85,9 @@ def empty_buffer(context: Context, path: Path, state: State, field: str, *, in_p
     leaves = path.step.way is Way.RAISE
     indexed = field in _indexed_fields(path.function)
     known = state.contents.get(Field(field))
-    is_used = _is_named(state, field) or (known != LEFT and _has_used(state, field))
+    callers = (visit.state for visit in path.call_stack() if visit is not path)
+    is_used = any(_is_named(each, field) for each in (state, *callers))
+    is_used = is_used or (known != LEFT and _has_used(state, field))
     if known in (*AS_FOUND, LEFT) and not (leaves or indexed or is_used):
         _record_dropped(context, path, field)
     return state.with_contents(Field(field), EMPTY)
@@ -136,6 +138,24 @@ def take_buffer(context: Context, path: Path, state: State, field: str) -> State
     state = _lose_taken(context, path, state, taken)
     state = state.replace(env={**state.env, **locals_})
     return state.with_contents(taken, state.contents.get(collection) or FOUND)
+
+
+def keep_taken(context: Context, before: State, after: State) -> State:
+    """Return the state after a helper that gave fields new collections: the caller's locals keep the old ones."""
+    for field in context.stored_stages:
+        collection, taken = Field(field), Field(field, taken=True)
+        if after.contents.get(collection) != EMPTY or before.contents.get(collection) == EMPTY:
+            continue
+        names = [name for name, value in after.env.items() if value == collection and is_named(Name(name))]
+        if not names:
+            continue
+        known = before.contents.get(collection) or FOUND
+        if any(
+            token.field == field and before.tokens.get(token) != held for token, held in after.tokens.items()
+        ):
+            known = UNKNOWN  # the helper has completed some
+        after = after.replace(env={**after.env, **dict.fromkeys(names, taken)}).with_contents(taken, known)
+    return after
 
 
 def drain_buffer(context: Context, path: Path, state: State, field: str, target: str) -> State:

@@ -14,8 +14,8 @@ STOP = "2026-11-25 14:{0}:37.852 o.a.s.d.w.Worker ShutdownHook-shutdownFunc [INF
 PIPE = "2026-11-25 14:{0}:37.900 o.a.s.t.ShellBolt Thread-19 [ERROR] Halting process: ShellBolt died. Command: [python3, b.py], ProcessInfo pid:9, name:other exitCode:-1, errorString:\njava.lang.RuntimeException: org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.\nSerializer Exception:\n\n\tat org.apache.storm.utils.ShellProcess.readShellMsg(ShellProcess.java:121)\n"
 
 
-def life(minute, number):
-    """One life of a worker of Storm 2.8.3, as it logs its death: five times in 0.4 s."""
+def process(minute, number):
+    """One process of a worker of Storm 2.8.3, as it logs its death: five times in 0.4 s."""
     cause = CAUSE.format(number)
     at = f"2026-11-25 14:{minute}:37"
     return (
@@ -41,15 +41,15 @@ def _here(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
 
 
-def test_three_lives_are_three_deaths():
-    lives = [life(minute, minute * 7) for minute in (10, 12, 14)]
-    [sign] = diagnose("".join(lives).splitlines()).signs
+def test_three_processes_are_three_deaths():
+    processes = [process(minute, minute * 7) for minute in (10, 12, 14)]
+    [sign] = diagnose("".join(processes).splitlines()).signs
     assert (sign.symptom.name, sign.count, sign.components) == ("acked twice", 3, ["words"])
     assert [moment.text for moment in sign.moments] == [f"2026-11-25 14:{at}:37" for at in (10, 12, 14)]
 
 
 def test_the_number_and_times_of_deaths_are_shown(shell):
-    Path("worker.log").write_text("".join(life(minute, minute) for minute in (10, 12, 14)))
+    Path("worker.log").write_text("".join(process(minute, minute) for minute in (10, 12, 14)))
     lines = shell("diagnose", "worker.log").out.splitlines()
     assert lines[lines.index("") + 1 :][:3] == [
         "acked twice  line 3, 3 times, in words",
@@ -76,8 +76,8 @@ def test_only_what_comes_regularly_has_a_period(shell, seconds, every):
 
 def test_deaths_are_listed_with_their_cause_place_and_tuple():
     Path("6700").mkdir()
-    Path("6700/worker.log.1").write_text(life(10, 70))
-    Path("6700/worker.log").write_text(life(12, 84))
+    Path("6700/worker.log.1").write_text(process(10, 70))
+    Path("6700/worker.log").write_text(process(12, 84))
     found = deaths([Path("6700/worker.log.1"), Path("6700/worker.log")])
     assert [(each.time, each.file, each.line, each.tuple_id) for each in found] == [
         ("2026-11-25 14:10:37", "6700/worker.log.1", 3, "70"),
@@ -90,15 +90,15 @@ def test_deaths_are_listed_with_their_cause_place_and_tuple():
 
 
 def test_a_copied_rotated_file_counts_once():
-    Path("worker.log.1").write_text(life(10, 70))
-    Path("worker.log.1.gz").write_bytes(gzip.compress(life(10, 70).encode()))
+    Path("worker.log.1").write_text(process(10, 70))
+    Path("worker.log.1.gz").write_bytes(gzip.compress(process(10, 70).encode()))
     assert len(deaths([Path("worker.log.1"), Path("worker.log.1.gz")])) == 1
 
 
 def test_the_same_death_in_two_workers_counts_twice():
     for slot in ("6700", "6701"):
         Path(slot).mkdir()
-        Path(f"{slot}/worker.log").write_text(life(10, 70))
+        Path(f"{slot}/worker.log").write_text(process(10, 70))
     assert len(deaths([Path("6700/worker.log"), Path("6701/worker.log")])) == 2
 
 
@@ -123,7 +123,7 @@ def test_a_regular_shutdown_is_no_death():
 )
 def test_the_supervisor_s_record_of_a_death_is_no_second_one(shell, slot, minute, names):
     Path("6700").mkdir()
-    Path("6700/worker.log").write_text(life(10, 70))
+    Path("6700/worker.log").write_text(process(10, 70))
     Path("supervisor.log").write_text(SUPERVISOR.format(minute, slot, 11))
     document = json.loads(
         shell("diagnose", "6700/worker.log", "supervisor.log", "--output-format", "json").out

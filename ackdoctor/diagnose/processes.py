@@ -1,4 +1,4 @@
-"""Lives of workers, from one launch to the next: repeated reports of one death, and silence before the end of a log."""
+"""The processes of workers, from one launch to the next: repeated reports of one death, and silence before the end of a log."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator
@@ -38,7 +38,7 @@ _LOG_SHORTEST = 300.0
 
 
 @dataclass(slots=True)
-class Lives:
+class Processes:
     """Follows the logs of workers, one after the other; `worker` is the worker of the current log."""
 
     worker: str = ""
@@ -59,7 +59,7 @@ class Lives:
         self._file += 1
 
     def read(self, line: str) -> None:
-        """Read a line that may begin or end a life."""
+        """Read a line that may begin or end a process."""
         if not any(map(line.__contains__, _RELEVANT)):
             return
         if _LAUNCHED.search(line):
