@@ -340,7 +340,7 @@ _CLIENTS = "redis.bolt.AbstractRedisBolt jdbc.bolt.AbstractJdbcBolt"
 _CRAWLERS = ("org.apache.stormcrawler", "com.digitalpebble.stormcrawler")
 _EMITTERS = " ".join(f"{root}.bolt.StatusEmitterBolt" for root in _CRAWLERS)
 _INDEXERS = " ".join(f"{root}.indexing.AbstractIndexerBolt" for root in _CRAWLERS)
-_WRITERS = f"hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt {_EMITTERS}"
+_WRITERS = f"hbase.bolt.AbstractHBaseBolt mongodb.bolt.AbstractMongoBolt {_EMITTERS} {_INDEXERS}"
 _ONCE = "anchor each emit and complete each tuple by hand, once on every path"
 
 
@@ -379,7 +379,7 @@ def roles(lifetime: str, *, persistence: bool = False) -> tuple[Role, ...]:
         )
     base = "topology.base.Base"
     found = (
-        _role("Bolt", f"{base}RichBolt topology.IRichBolt task.IBolt {_INDEXERS}", _EXECUTE, bolt),
+        _role("Bolt", f"{base}RichBolt topology.IRichBolt task.IBolt", _EXECUTE, bolt),
         _role("TickAwareBolt", f"{base}TickTupleAwareRichBolt", _PROCESS, tick_aware),
         _role("ClientBolt", _CLIENTS, _PROCESS, tick_aware, fields=collector),
         _role("WriterBolt", _WRITERS, _EXECUTE, bolt, fields=collector),
@@ -418,7 +418,7 @@ STORM = Dialect(
     title="Storm",
     since=(2, 0),
     until=(2,),
-    words=(b"org.apache.storm",),
+    words=(b"org.apache.storm", b"digitalpebble.stormcrawler"),
     default=True,
     roles=roles("for two to three timeouts", persistence=True),
     verbs=verbs(_ROOT),

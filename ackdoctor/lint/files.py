@@ -25,6 +25,10 @@ _CATCHES_ALL = re.compile(
     rb"catch\s{0,9}\(\s{0,9}(?:final\s{1,9})?(?:Exception|Throwable|RuntimeException)\b"
     rb"|except\s{0,9}(?::|\(?\s{0,9}(?:Base)?Exception\b)"
 )
+_ON_TOP = (
+    "org.apache.stormcrawler.",
+    "com.digitalpebble.",
+)  # libraries with bases: projects are in their packages
 _ACTS = re.compile(rb"[._](?:ack|fail|emit)\w{0,80}[ \t]*\(")  # \w* would be quadratic in `_ack_ack_ack`
 _HANDLERS = {  # language -> a word that every handler of tuples contains, and its head
     "python": (
@@ -107,11 +111,12 @@ def framework_names(
     classes = {name for dialect in ours for role in dialect.roles for name in role.classes}
     copied = {name for dialect in ours if dialect.vendored for role in dialect.roles for name in role.classes}
     bases = classes | set(extra_bases)
-    owned = classes - copied if language.owned_packages else ()
+    framework = {name for name in bases if not name.startswith(_ON_TOP)}
+    owned = (classes - copied) & framework if language.owned_packages else ()
     return FrameworkNames(
         words=tuple(sorted(w for w in words if not any(v != w and v in w for v in words))),
         bases=frozenset(bases),
-        modules=frozenset(name.rpartition(".")[0] for name in bases) - {""},
+        modules=frozenset(name.rpartition(".")[0] for name in framework) - {""},
         own_classes=frozenset(classes),
         vendored=frozenset(copied),
         packages=frozenset(name.partition(".")[0] for name in owned),

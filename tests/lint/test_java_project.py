@@ -2,6 +2,9 @@
 
 import pytest
 
+from ackdoctor.dialects import load
+from ackdoctor.lint.discover import LANGUAGES
+from ackdoctor.lint.files import framework_names
 from ackdoctor.lint.project import SHORT_RUN
 from tests.lint.project import clusters_of, java, write
 
@@ -34,6 +37,19 @@ def test_a_file_that_only_builds_a_topology_is_a_cluster(tmp_path, padding):
     main = "import org.apache.storm.topology.TopologyBuilder;\nclass Main { void f() { new TopologyBuilder(); } }\n"
     write(tmp_path, {**padding, "Main.java": main})
     assert own_files(tmp_path) == [["Main.java"]]
+
+
+@pytest.mark.parametrize(
+    ("package", "holds"),
+    [
+        ("org.apache.storm", True),
+        ("com.digitalpebble.stormcrawler", False),
+        ("org.apache.stormcrawler", False),
+    ],
+)
+def test_the_package_of_a_library_on_top_of_storm_is_no_framework(package, holds):
+    names = framework_names(load(), {}, LANGUAGES["java"])
+    assert names.holds_modules(package) is holds
 
 
 @pytest.mark.parametrize(
