@@ -158,12 +158,12 @@ def _has_no_ids(use: _Use) -> str:
 
 
 def _checkpointed(use: _Use) -> str:
-    """Say that Heron takes checkpoints instead of acks, whether or not the components have state; "" if it does not."""
+    """Say that Heron restores the state of all components; "" if it does not."""
     place = use.wiring.tracking.checkpoints
-    name = use.wiring.judged.topology.name
-    return (
-        f"topology `{name}` is EFFECTIVELY_ONCE, which tracks no tuple ({place})" if place is not None else ""
-    )
+    judged = use.wiring.judged
+    if place is None or any(reason.fact == "not-stateful" for reason in judged.verdict.reasons):
+        return ""
+    return f"topology `{judged.topology.name}` restores checkpoints and tracks no tuple ({place})"
 
 
 def _is_replayed(use: _Use) -> bool:

@@ -134,9 +134,15 @@ def test_a_missing_ack_costs_nothing_yet_without_ids(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "stateful", [" implements org.apache.heron.api.topology.IStatefulComponent<String, Long> {", " {"]
+    ("stateful", "restored"),
+    [
+        (" implements org.apache.heron.api.topology.IStatefulComponent<String, Long> {", True),
+        (" {", False),
+    ],
 )
-def test_heron_with_checkpoints_tracks_nothing(tmp_path: Path, stateful: str) -> None:
+def test_heron_restores_checkpoints_and_tracks_nothing(
+    tmp_path: Path, *, stateful: str, restored: bool
+) -> None:
     mode = "conf.setTopologyStatefulCheckpointIntervalSecs(20);"
     mode += "conf.setTopologyReliabilityMode(Config.TopologyReliabilityMode.EFFECTIVELY_ONCE);"
     texts = {"Words.java": UNTRACKED_SPOUT, "Count.java": BOLT.replace("BODY", NO_ACK), "Main.java": MAIN}
@@ -157,8 +163,8 @@ def test_heron_with_checkpoints_tracks_nothing(tmp_path: Path, stateful: str) ->
     report = lint([tmp_path], Settings(), root=tmp_path)
 
     (finding,) = (each for each in report.findings if each.code == "ACK101")
-    assert finding.severity is Severity.INFO
-    assert "is EFFECTIVELY_ONCE, which tracks no tuple (Main.java:" in finding.message
+    assert finding.severity is (Severity.INFO if restored else Severity.WARNING)
+    assert ("restores checkpoints and tracks no tuple" in finding.message) is restored
     assert any(each.code == "ACK301" and each.severity is Severity.WARNING for each in report.findings)
 
 
