@@ -155,6 +155,8 @@ def _setting(key: Data, value: Data, place: Place, component: str) -> Iterator[S
             yield from undecided_settings(Gap(why, place), component)
     elif name.startswith(_PREFIXES):
         yield Setting(key=name, value=value_of(value, place), place=place, component=component)
+    elif component and isinstance(key, Ref):  # a constant of a class that is not read may be any key
+        yield from undecided_settings(Gap(f"a key of the configuration is {describe(key)}", place), component)
 
 
 def key_of(key: Data) -> str | None:

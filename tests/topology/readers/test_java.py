@@ -233,6 +233,15 @@ def test_component_settings_belong_to_their_component() -> None:
     assert settings(found) == {"x:topology.tick.tuple.freq.secs": 5, "x:topology.max.spout.pending": 3}
 
 
+def test_an_unread_constant_may_be_any_key_of_a_component() -> None:
+    found = one(
+        GRAPH
+        + 'b.setBolt("x", new X()).shuffleGrouping("words").addConfiguration(Keys.TICKS, 5);\n'
+        + 'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+    assert "a key of the configuration is" in str(settings(found)["x:topology.tick.tuple.freq.secs"])
+
+
 def test_an_unknown_configuration_leaves_the_settings_open() -> None:
     for conf in ("Loader.load(args[1])", "Utils.readStormConfig()"):
         found = one(
