@@ -146,14 +146,10 @@ def ack103_double_ack(context: RuleContext) -> Iterator[Finding]:
 
 
 def _acked_twice(context: RuleContext) -> Iterator[Finding]:
-    found = list(repeats(context))
-    looped = [repeat.second.step for repeat in found if repeat.same_site and not repeat.automatic]
-    for repeat in found:
+    for repeat in repeats(context):
         path, token = repeat.second.path, repeat.token
         if repeat.automatic or repeat.same_site or repeat.second.breach is not Breach.DOUBLE_ACK:
             continue
-        if repeat.first is not None and repeat.first.step in looped:
-            continue  # ack-in-loop reports the first
         site = breach_site(path, token)
         leave = leave_first(alone=token.kind is TokenKind.INPUT)
         or_leave = ""  # the first ack is in another loop or handler

@@ -43,7 +43,7 @@ def test_a_lookup_in_the_loop_reads_another_tuple():
     assert codes(source) == []
 
 
-@pytest.mark.parametrize(("verb", "expected"), [("ack", (11, "ACK104")), ("fail", (9, "ACK106"))])
+@pytest.mark.parametrize(("verb", "expected"), [("ack", "ACK103"), ("fail", "ACK106")])
 @pytest.mark.parametrize("over", ["self.words(tup)", "self.all(tup)"])
 def test_the_generator_completes_a_tuple_that_the_loop_has_completed(verb, expected, over):
     source = in_bolt(
@@ -59,7 +59,7 @@ def test_the_generator_completes_a_tuple_that_the_loop_has_completed(verb, expec
         {WORDS}"""
     )
 
-    assert expected in codes(source)
+    assert (9, expected) in codes(source)
 
 
 def test_a_break_leaves_the_generator_suspended():
