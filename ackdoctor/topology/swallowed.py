@@ -8,8 +8,9 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.facts.dataflow import handler_steps, mentions_any, raising_steps, reachable, tuple_names
 from ackdoctor.checks.facts.fields import uses_resource
+from ackdoctor.checks.facts.handlers import is_broad, is_of_client
+from ackdoctor.checks.hidden_failures import hides_failure
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.checks.swallowed_failure import hides_failure, is_broad, is_of_client
 from ackdoctor.flow.events import Completed, Flow
 from ackdoctor.flow.expressions import last_name
 from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS

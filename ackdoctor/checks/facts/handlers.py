@@ -1,0 +1,247 @@
+"""Exception handlers: what fails inside their `try`, which exceptions they catch, and whether they do anything about it."""
+
+import re
+
+from ackdoctor.checks.facts.dataflow import argument_of, derived_names, mentions_any, tuple_names
+from ackdoctor.checks.facts.fields import reads_field, uses_resource
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Ended, Flow, Path
+from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
+from ackdoctor.flow.transfer.effects import cleanup_calls
+from ackdoctor.flow.transfer.origins import is_remote_library
+from ackdoctor.flow.values import Token, TokenKind
+from ackdoctor.libraries import LIBRARIES
+from ackdoctor.libraries.vocabulary import COUNTS, EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    ClassInfo,
+    Closure,
+    Expr,
+    Function,
+    Global,
+    Instr,
+    Jump,
+    Literal,
+    Mix,
+    Name,
+    Next,
+    Return,
+    Step,
+    Unpack,
+)
+from ackdoctor.model.dialect import VerbKind
+from ackdoctor.model.protocol import Stage
+from ackdoctor.rulebook.advice import fail_as_well
+
+_BROAD = frozenset({"Exception", "BaseException", "StandardError", "Throwable"})
+_NO_REMEDY = (VerbKind.ACK, VerbKind.LOG, VerbKind.REPORT)
+_EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
+_UNDOES = frozenset({"rollback"})  # calls that leave the work undone
+# of the JDK and of Python: clients of remote stores raise them as well
+_CLIENT_ERRORS = frozenset(
+    "IOException SQLException RuntimeException ExecutionException TimeoutException OSError IOError EnvironmentError "
+    "ConnectionError TimeoutError".split()
+)
+_TELLS_AN_ERROR = re.compile(  # calls whose failure costs a report, and none of the tuple's work
+    r"(?i)(report|log|trace|track)\w*(error|failure|exception)s?"
+)
+_ASKS = re.compile(  # such a function raises because of the record, and has no other effect
+    "_*(?:valid|check|verif|assert|ensure|require|pars|decod|match|compare|loads$|(?:is|has|not|test|must)(?:_|[A-Z]))"
+)
+_ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
+    "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
+)
+
+
+def leaves(step: Step) -> bool:
+    """Whether a step in `finally` discards the exception: `return`, `break` or `continue`."""
+    return isinstance(step.op, Return) or (
+        isinstance(step.op, Jump) and step.op.word in ("break", "continue")
+    )
+
+
+def tuple_words(token: Token) -> str:
+    """Return how a message names a tuple."""
+    return token.words if token.kind is TokenKind.STORED else f"`{token.name}`"
+
+
+def advice(context: RuleContext, token: Token) -> str:
+    """Return how to fail a tuple of this component."""
+    by_hand = bool(context.component.auto_ack) and token.kind is not TokenKind.STORED
+    return fail_as_well(context.role, tuple_words(token), auto_ack=by_hand, raising=context.raising)
+
+
+def is_acked(context: RuleContext, ended: Ended) -> bool:
+    """Whether the handler returns and its data tuple is acked, by the code or by the framework."""
+    token_state = ended.state.tokens.get(ended.token) if ended.token is not None else None
+    if ended.raised is not None or ended.deferral is not None or ended.is_system or token_state is None:
+        return False
+    owed = token_state.stage is Stage.OWED and bool(context.component.auto_ack)
+    return owed or token_state.stage is Stage.ACKED
+
+
+def is_of_library(context: RuleContext, function: Function, op: Instr) -> bool:
+    """Whether a step calls a method of a client: of an object that reaches outside of the process."""
+    match op:
+        case Call(func=Attr(obj=obj)):
+            return context.is_remote(function, obj)
+        case _:
+            return False
+
+
+def is_broad(op: Catch) -> bool:
+    """Whether an exception handler catches every exception."""
+    return not op.types or not _BROAD.isdisjoint(name.rpartition(".")[2] for name in op.types)
+
+
+def is_of_client(context: RuleContext, function: Function, op: Catch) -> bool:
+    """Whether an exception handler catches only the errors of a client library: `requests.RequestException`."""
+    errors = [name for name in op.types if name.rpartition(".")[2] not in STOPS]
+    return bool(errors) and all(_is_client_error(context, function, name) for name in errors)
+
+
+def _is_client_error(context: RuleContext, function: Function, name: str) -> bool:
+    """Whether an exception class, dotted as written, says that a call of a client library failed."""
+    unit = context.program.units[function.path]
+    found = context.program.type_of(unit, name)
+    if isinstance(found, ClassInfo) or _ABOUT_THE_RECORD.search(name) is not None:
+        return False
+    library = LIBRARIES[context.dialect.language]
+    if any(each.rpartition(".")[2] in _CLIENT_ERRORS for each in found):
+        return True
+    standard = EXCEPTIONS if context.dialect.objects else {}
+    packages = {each: each.rpartition(".")[0] for each in found if each.rpartition(".")[2] not in standard}
+    outside = (each for each, package in packages.items() if package and package != unit.module)
+    return any(not each.startswith("java.") and is_remote_library(library, unit, each) for each in outside)
+
+
+def keeps_nothing(op: Bind) -> bool:
+    """Whether an assignment keeps nothing of the failed work: a temporary, a counter, or a connection that is given up."""
+    match op:
+        case Bind(target=Name(id=name)):
+            return name.startswith("%")
+        case Bind(target=Attr() as field, value=value):
+            return value == Literal(None) or value == Mix("+", (field, Literal(1)))
+        case _:
+            return False
+
+
+def is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
+    """Whether a call in an exception handler does nothing about the failure: it logs, counts, asks, tidies up or undoes."""
+    tidies = not call.args and index in cleanup_calls(function)  # or only asks for what is logged
+    known = context.verb_kind(function, call) in _NO_REMEDY or (
+        not call.dropped and context.is_computation(function, call.func)
+    )
+    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS
+
+
+def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:
+    """Whether a step of the `try` does the tuple's real work: it emits, or uses a resource with the tuple's data.
+
+    With a field, the data are those of the tuples in it.
+    """
+    call, function = step.op, caught.function
+    if not isinstance(call, Call) or _TELLS_AN_ERROR.fullmatch(last_name(call.func)):
+        return False
+    if context.verb_kind(function, call) in _EMITS:
+        return True
+    passed = _passed_code(caught, call)
+    if passed is not None:
+        return _runs_work(context, flow, caught.entry.before, passed)
+    derived = _names_from(context, function, field) if field else tuple_names(flow, function)
+    own = [arg.value for arg in call.args if field and reads_field(context, function, arg.value, field)]
+    if not own and not any(mentions_any(arg.value, derived) for arg in call.args):
+        return False
+    helper = called_helper(context, flow, caught, call)
+    if helper is None:
+        return uses_resource(context, function, call, caught.entry.before) or is_for_effect(
+            context, function, call
+        )
+    inner = calls_by_result(helper).values()
+    return any(context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner)
+
+
+def is_for_effect(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call runs a function of a library and drops its result, so it is made for its effect: `load(rows)`."""
+    if not call.dropped or not isinstance(call.func, Global) or _ASKS.match(last_name(call.func)):
+        return False
+    unit, library = context.program.units[function.path], LIBRARIES[context.dialect.language]
+    symbols = context.resolve(function, call.func)
+    return bool(symbols) and all(
+        isinstance(symbol, str) and is_remote_library(library, unit, symbol) for symbol in symbols
+    )
+
+
+def _passed_code(caught: Path, call: Call) -> Expr | None:
+    """Return the argument with code that a helper runs: `store` of `quietly(store, row)`."""
+    caller = caught.entry.before
+    match call.func:
+        case Name() as code:
+            pass
+        case Attr(obj=Name() as code, name=name) if name in TASK_METHODS:
+            pass
+        case _:
+            return None
+    if caller is None or not isinstance(caller.step.op, Call):
+        return None
+    return argument_of(caller.step.op, caught.function, code.id)
+
+
+def _runs_work(context: RuleContext, flow: Flow, caller: Path | None, code: Expr) -> bool:
+    """Whether code that a call passes to a helper does the tuple's work."""
+    if caller is None or not isinstance(caller.step.op, Call):
+        return False
+    function, derived = caller.function, tuple_names(flow, caller.function)
+    helper = context.own_method(function, code)
+    if isinstance(code, Closure):
+        helper = function.closures.get(code.key)
+        with_data = helper is not None and not derived.isdisjoint(helper.captures)
+    else:
+        with_data = any(mentions_any(arg.value, derived) for arg in caller.step.op.args)
+    if helper is None:
+        return with_data and uses_resource(context, function, Call(Name("%"), code, ()))
+    inner = calls_by_result(helper).values()
+    return with_data and any(
+        context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner
+    )
+
+
+def called_helper(context: RuleContext, flow: Flow, caught: Path, call: Call) -> Function | None:
+    """Return the method of the component or the function of the project that a call runs; in a decorator, the decorated one."""
+    function, caller = caught.function, caught.entry.before
+    if (
+        isinstance(call.func, Name)
+        and call.func.id in function.captures
+        and function not in context.own_names
+    ):
+        if caller is None:
+            return flow.function if flow.function.decorators else None
+        return called_function(context, caller.function, caller.step.op)
+    return called_function(context, function, call)
+
+
+def called_function(context: RuleContext, function: Function, op: Instr) -> Function | None:
+    """Return the component's own method, or the function of a module, that a call runs."""
+    if not isinstance(op, Call):
+        return None
+    symbols = context.resolve(function, op.func) if isinstance(op.func, (Attr, Global)) else ()
+    functions = (symbol for symbol in symbols if isinstance(symbol, Function))
+    return context.own_method(function, op.func) or next(functions, None)
+
+
+def _names_from(context: RuleContext, function: Function, field: str) -> frozenset[str]:
+    """Return the locals that derive from a field, in a helper also from its parameters."""
+    names = {
+        name
+        for step in function.cfg.steps
+        if isinstance(step.op, (Bind, Next, Unpack, Call))
+        if any(reads_field(context, function, value, field) for value in operands(step.op))
+        for name in assigned_locals(step.op)
+    }
+    entries = {entry.method for entry in context.role.entries}
+    if function in context.own_names and function.name not in entries:
+        names.update(param.name for param in function.params[1:])
+    return derived_names(function, frozenset(names))

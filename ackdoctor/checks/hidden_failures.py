@@ -1,0 +1,232 @@
+"""Classes of the project that hide a failure from the bolt which calls them: their methods and context managers."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from ackdoctor.checks.facts.dataflow import (
+    data_params,
+    derived_names,
+    handler_steps,
+    mentions_any,
+    raising_steps,
+    reachable,
+    tuple_names,
+)
+from ackdoctor.checks.facts.handlers import (
+    advice,
+    does_work,
+    is_acked,
+    is_broad,
+    is_no_remedy,
+    is_of_client,
+    is_of_library,
+    keeps_nothing,
+    leaves,
+    tuple_words,
+)
+from ackdoctor.checks.rule_context import RuleContext
+from ackdoctor.flow.events import Ended, Flow, Path, points_back
+from ackdoctor.flow.transfer.dispatch import methods_named
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    ClassInfo,
+    EdgeKind,
+    Function,
+    Literal,
+    Name,
+    Return,
+    Step,
+    Throw,
+    Unpack,
+    Update,
+    Way,
+    Yield,
+)
+from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.finding import Confidence, Finding, Severity
+
+_MAX_CALLS = 4  # calls from the bolt to the method that hides a failure
+
+
+class _Hidden(NamedTuple):
+    """A method that hides a failure, the step where it does, and whether what failed certainly is the tuple's work."""
+
+    method: Function
+    handler: Step
+    sure: bool
+
+
+def hidden_failures(context: RuleContext) -> Iterator[Finding]:
+    """Yield the calls of another class of the project that hides a failure of the work from the bolt."""
+    for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
+        for visit, _, _ in points_back(ended.path) if is_acked(context, ended) else ():
+            call, token = visit.step.op, ended.token
+            if not isinstance(call, Call) or token is None or visit.function not in context.own_names:
+                continue
+            found, case = _hiding_method(context, flow, visit, call), "collaborator"
+            if found is None:
+                found, case = _hiding_manager(context, flow, visit, call), "manager"
+            if found is None or not context.is_first(visit.step):
+                continue
+            method, handler, sure = found
+            narrow = isinstance(handler.op, Catch) and not is_broad(handler.op)
+            name = method.qualname.removesuffix(".__exit__")
+            words = context.words(
+                case,
+                method=name,
+                line=f"line {handler.span.line} of {method.path.rpartition('/')[2]}",
+                tup=tuple_words(token),
+                name=name.rpartition(".")[2],
+                advice=advice(context, token),
+            )
+            yield context.finding(
+                words,
+                Misuse.SWALLOWED,
+                visit,
+                flow=flow,
+                path=ended.path,
+                token=token,
+                severity=Severity.WARNING,
+                confidence=Confidence.MUST if sure and not (flow.limited or narrow) else Confidence.MAY,
+            )
+
+
+def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
+    """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler."""
+    return _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
+
+
+def _hidden_behind(
+    context: RuleContext, function: Function, call: Call, derived: frozenset[str], calls: int
+) -> _Hidden | None:
+    """Return where a method that a call passes data to, or one that it calls itself, hides its failure.
+
+    An object that was made from the data gets them too: `Order(tup.values).save()`.
+    """
+    method = _called_method(context, function, call) if calls else None
+    if method is None:
+        return None
+    by_argument = any(mentions_any(arg.value, derived) for arg in call.args)
+    by_object = isinstance(call.func, Attr) and mentions_any(call.func.obj, derived)
+    names = data_params(method) if by_argument else []
+    names += [param.name for param in method.params[:1] if by_object]
+    if not names:
+        return None
+    handler = _hiding_handler(context, method, call) if by_argument else None
+    if handler is not None:
+        return _Hidden(method, handler, sure=True)
+    inner = derived_names(method, frozenset(names))
+    for step in method.cfg.steps:
+        found = (
+            _hidden_behind(context, method, step.op, inner, calls - 1) if isinstance(step.op, Call) else None
+        )
+        if found is not None:
+            return found._replace(sure=found.sure and by_argument)
+    return None
+
+
+def _hiding_manager(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
+    """Return the context manager of another module that a `with` around the work uses, and where it swallows exceptions."""
+    body = visit.function.cfg.guards.get(call.result.id, ())
+    steps = visit.function.cfg.steps
+    if not any(does_work(context, flow, visit, steps[each]) for each in body):
+        return None
+    symbol = next(iter(context.resolve(visit.function, call.func)), None)
+    if isinstance(symbol, ClassInfo):
+        method = symbol.methods.get("__exit__")
+        return _swallowing_return(context, method) if method is not None else None
+    if not isinstance(symbol, Function) or not symbol.is_generator:
+        return None
+    for index, step in enumerate(symbol.cfg.steps):
+        if isinstance(step.op, Catch) and is_broad(step.op):
+            hides = all(hides_failure(context, symbol, each) for each in handler_steps(symbol, index))
+            inside = (symbol.cfg.steps[each].op for each in raising_steps(symbol, index))
+            if hides and any(isinstance(op, Yield) for op in inside):
+                return _Hidden(symbol, step, sure=True)
+    return None
+
+
+def _swallowing_return(context: RuleContext, method: Function) -> _Hidden | None:
+    """Return the `return True` of an `__exit__` that else only logs."""
+    steps = method.cfg.steps
+    returns = [step for step in steps if isinstance(step.op, Return)]
+    always = {step.op.value for step in returns if isinstance(step.op, Return)} == {Literal(value=True)}
+    hides = always and all(hides_failure(context, method, each) for each in range(len(steps)))
+    return _Hidden(method, returns[0], sure=True) if hides else None
+
+
+def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
+    """Return the method of another class of the project that a call runs; in such a class, also its own."""
+    if not isinstance(call.func, Attr):
+        return None
+    if call.func.obj == Name(function.receiver) and function not in context.own_names:
+        cls = context.program.owner(function)
+    else:
+        cls = context.project_class(function, call.func.obj)
+    if cls is None or cls in context.component.lineage:
+        return None
+    return next(iter(methods_named(context.program.lineage(cls).order, call.func.name)), None)
+
+
+def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step | None:
+    """Return the exception handler, broad or for a client's errors, in which a method only logs that its work on its arguments failed."""
+    steps = method.cfg.steps
+    derived = derived_names(method, frozenset(data_params(method)))
+    returned = {step.op.value for step in steps if isinstance(step.op, Return)}
+    if not call.dropped and not returned <= {None, Literal(None)}:
+        return None  # the bolt may ask for the result
+    for index, step in enumerate(steps):
+        if not isinstance(step.op, Catch):
+            if step.way is Way.RAISE and leaves(step) and _discards(context, method, index, derived):
+                return step
+            continue
+        broad = is_broad(step.op)
+        if not broad and not is_of_client(context, method, step.op):
+            continue
+        hides = all(hides_failure(context, method, each) for each in handler_steps(method, index))
+        work = {
+            each
+            for each in raising_steps(method, index)
+            if _works_on(context, method, steps[each], derived)
+            and (broad or is_of_library(context, method, steps[each].op))
+        }
+        caught = [edge.target for edge in step.edges if edge.kind is EdgeKind.TRUE]
+        if hides and work and work.isdisjoint(reachable(method, caught)):  # and does not try again
+            return step
+    return None
+
+
+def _discards(context: RuleContext, method: Function, index: int, derived: frozenset[str]) -> bool:
+    """Whether a step of a `finally` discards the exception of work on the arguments."""
+    return any(
+        kind is EdgeKind.RAISE and index in reachable(method, [target])
+        for step in method.cfg.steps
+        if step.way is not Way.RAISE and _works_on(context, method, step, derived)
+        for kind, target in step.edges
+    )
+
+
+def hides_failure(context: RuleContext, method: Function, index: int) -> bool:
+    """Whether a step of the exception handler leaves no trace of the failure that the bolt could ask for."""
+    match method.cfg.steps[index].op:
+        case Update() | Throw() | Unpack():
+            return False
+        case Call() as call:
+            return is_no_remedy(context, method, index, call)
+        case Bind() as op:
+            return keeps_nothing(op)
+        case _:
+            return True
+
+
+def _works_on(context: RuleContext, method: Function, step: Step, derived: frozenset[str]) -> bool:
+    """Whether a step is a call on a field of the object, or on a client, with data from the arguments."""
+    match step.op:
+        case Call(func=Attr(obj=obj), args=args) if any(mentions_any(arg.value, derived) for arg in args):
+            own = isinstance(obj, Attr) and method.params and obj.obj == Name(method.params[0].name)
+            return own or context.is_remote(method, obj)
+        case _:
+            return False
