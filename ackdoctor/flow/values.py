@@ -47,6 +47,11 @@ class Token:
         """The collection that a stored object is: a list in a map of lists."""
         return self.at(EACH).collection
 
+    def is_in(self, other: "Token") -> bool:
+        """Whether it is another token, or a part of the stored object that the other one is."""
+        stored = self.kind is TokenKind.STORED and (self.kind, self.field) == (other.kind, other.field)
+        return self == other or (stored and self.path.startswith(f"{other.path}."))
+
     def at(self, step: str) -> "Token":
         """A part of a stored object."""
         return (

@@ -186,17 +186,13 @@ def _is_partial_join(context: RuleContext, emit: Emitted) -> bool:
     if payload is None or not (by_name or by_default) or not _holds(context):
         return False
     anchored = {*emit.anchored, emit.subject} if by_default else {*emit.anchored}
-    fields = {
-        token.field for token in anchored if token and token.kind is TokenKind.STORED
-    }  # a part of an entry
     state = emit.path.state
     others = frozenset(
         name
         for name, value in state.env.items()
         if isinstance(value, TokenRef)
         and value.token.kind is TokenKind.STORED
-        and value.token not in anchored
-        and value.token.field not in fields
+        and not any(each is not None and each.is_in(value.token) for each in anchored)
         and value.token in state.tokens
         and state.tokens[value.token].stage is Stage.OWED
     )

@@ -116,6 +116,20 @@ def test_a_join_in_python_that_anchors_to_one_side():
 
 
 @pytest.mark.parametrize(
+    "value",
+    ["found.country", "found.tuple.getString(0)"],
+)
+def test_an_emit_that_is_anchored_to_the_tuple_of_an_entry(value):
+    body = "ready.add(new Found(input, left));\nFound found;\nwhile ((found = ready.poll()) != null) {\n"
+    body += f"collector.emit(found.tuple, new Values({value}));\ncollector.ack(found.tuple);\n}}"
+    field = "OutputCollector collector; Queue<Found> ready = new ConcurrentLinkedQueue<>();"
+    [emit] = java_facts(
+        _JAVA_BOLT.replace("OutputCollector collector;", field, 1).replace("BODY", body)
+    ).emits
+    assert emit.anchors is Anchors.ALL
+
+
+@pytest.mark.parametrize(
     ("linger", "seconds"),
     [
         ('props.put("linger.ms", 4500);', 4.5),
