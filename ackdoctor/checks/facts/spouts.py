@@ -350,7 +350,7 @@ _WORDS = re.compile(
 
 def payload_source(context: RuleContext, emit: Emitted) -> Source:
     """Return the source of an emit's payload."""
-    payload = emit.args.get(emit.verb.subject or "")
+    payload = emit.payload
     names = provenance(context, emit.function, payload) if payload is not None else ()
     return max(map(_source_of, names), default=Source.UNKNOWN)
 

@@ -16,6 +16,7 @@ from ackdoctor.flow.transfer.dispatch import (
     argument_type,
     captured_by_class,
     choose_functions,
+    choose_verb,
     constructor_may_raise,
     makes_framework_calls,
     method_of,
@@ -24,7 +25,6 @@ from ackdoctor.flow.transfer.dispatch import (
     read_getter,
     thread_task,
     type_text,
-    verb_on,
 )
 from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
 from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
@@ -254,7 +254,7 @@ def _apply(
     match target:
         case BoundMethod(name=name, on=kind) if kind:
             rewritten, at = (call, path) if preset is None else _with_temporaries(path, call, preset)
-            verb = verb_on(context, at, rewritten, kind, name)
+            verb = choose_verb(context, at.function, at.state, rewritten.args, context.verbs_of(kind, name))
             if verb is not None:
                 return _verb(context, at, rewritten, verb, None)
             return CallEffect(path.state, None, may_raise=False)
@@ -285,9 +285,9 @@ def _apply(
             if verb is not None:
                 return _verb(context, path, call, verb, preset)
             verb = unbound_verb(context, target.names)
-            values = arguments(context, path, call) if preset is None else preset
+            values = arguments(context, path, call, preset)
             if verb is not None and values[:1] == (SelfRef(),):
-                rest = Call(call.result, call.func, call.args[1:], call.awaited, call.dropped)
+                rest = replace(call, args=call.args[1:])
                 return _verb(context, path, rest, verb, preset and preset[1:])
             return library_call(context, path, call, target, preset)
         case _:
@@ -326,7 +326,7 @@ def _super_method(
     preset: tuple[Value | None, ...] | None,
 ) -> CallEffect | Enter:
     """Resolve `super.name(...)` in a class that is not the component."""
-    values = arguments(context, path, call) if preset is None else preset
+    values = arguments(context, path, call, preset)
     functions = methods_named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
     if function is not None and not function.docstring_only:
@@ -357,8 +357,7 @@ def _with_temporaries(
     known = {f"{prefix}{i}": value for i, value in enumerate(preset) if value is not None}
     env = {**path.state.env, **known}
     args = tuple(Arg(Name(f"{prefix}{i}"), name) for i, (_, name) in enumerate(zip_longest(preset, names)))
-    rewritten = Call(call.result, call.func, args, call.awaited, call.dropped)
-    return rewritten, path.with_state(path.state.replace(env=env))
+    return replace(call, args=args), path.with_state(path.state.replace(env=env))
 
 
 def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
@@ -376,5 +375,4 @@ def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]
             name = f"%preset{len(spread)}"
             spread.append(Arg(Name(name), key if isinstance(key, str) else None))
             env.update({name: value} if value is not None else {})
-    rewritten = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
-    return rewritten, path.with_state(path.state.replace(env=env))
+    return replace(call, args=tuple(spread)), path.with_state(path.state.replace(env=env))
