@@ -26,6 +26,7 @@ from ackdoctor.model.cfg import (
     Build,
     Call,
     Catch,
+    Edge,
     EdgeKind,
     Expr,
     Function,
@@ -219,13 +220,12 @@ def _is_shared_by_loop(emit: Emitted, message_id: Expr) -> bool:
     inside = {head, *body}
     if any(message_id.id in assigned_locals(cfg.steps[each].op) for each in inside):
         return False
-    seen, todo = set[int](), [index]
-    while todo:
-        for kind, target in cfg.steps[todo.pop()].edges:
-            if kind is not EdgeKind.RAISE and target in inside and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return index in seen
+
+    def stays(_: int, edge: Edge) -> bool:
+        return edge.kind is not EdgeKind.RAISE and edge.target in inside
+
+    onwards = [edge.target for edge in cfg.steps[index].edges if stays(index, edge)]
+    return index in cfg.reached(onwards, stays)
 
 
 def _removes_strictly(context: RuleContext) -> bool:

@@ -160,8 +160,13 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
         return uses_resource(context, function, call, caught.entry.before) or is_for_effect(
             context, function, call
         )
-    inner = calls_by_result(helper).values()
-    return any(context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner)
+    return _works(context, helper)
+
+
+def _works(context: RuleContext, helper: Function) -> bool:
+    """Whether a helper emits, or uses a resource."""
+    calls = calls_by_result(helper).values()
+    return any(context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in calls)
 
 
 def is_for_effect(context: RuleContext, function: Function, call: Call) -> bool:
@@ -203,10 +208,7 @@ def _runs_work(context: RuleContext, flow: Flow, caller: Path | None, code: Expr
         with_data = any(mentions_any(arg.value, derived) for arg in caller.step.op.args)
     if helper is None:
         return with_data and uses_resource(context, function, Call(Name("%"), code, ()))
-    inner = calls_by_result(helper).values()
-    return with_data and any(
-        context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner
-    )
+    return with_data and _works(context, helper)
 
 
 def called_helper(context: RuleContext, flow: Flow, caught: Path, call: Call) -> Function | None:

@@ -76,18 +76,13 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
         done = method_call(context, path, call, receiver, call.func)
         if done is not None:
             return (done,)
-    return (_apply(context, path, call, target, None),)
+    return (apply_value(context, path, call, target, None),)
 
 
 def _apply_each(context: Context, path: Path, call: Call, target: Value) -> Outcomes:
     """Apply a piece of code, or each of those that the target may be."""
     codes = sorted(target.items, key=repr) if isinstance(target, OneOf) else (target,)
-    return tuple(
-        _apply_partial(context, path, call, each)
-        if isinstance(each, Partial)
-        else _apply(context, path, call, each, None)
-        for each in codes
-    )
+    return tuple(apply_value(context, path, call, each, None) for each in codes)
 
 
 def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
@@ -220,7 +215,7 @@ def _run_callback_now(
             given = (element, None) if _completes_argument(context, function, key) else (None, element)
         case _:
             pass
-    return (_apply(context, path, call, target, given),)
+    return (apply_value(context, path, call, target, given),)
 
 
 def _completes_argument(context: Context, function: Function, param: Name) -> bool:
@@ -230,30 +225,24 @@ def _completes_argument(context: Context, function: Function, param: Name) -> bo
     return any(call.args[:1] == (Arg(param),) for call in done)
 
 
-def apply_value(
-    context: Context, path: Path, call: Call, target: Value, preset: tuple[Value | None, ...]
-) -> CallEffect | Enter:
-    """Return the effect of calling a value with these arguments."""
-    if isinstance(target, Partial):
-        call, path = _with_temporaries(path, call, preset)
-        return _apply_partial(context, path, call, target)
-    return _apply(context, path, call, target, preset)
-
-
 def _apply_partial(context: Context, path: Path, call: Call, target: Partial) -> CallEffect | Enter:
     """Return the effect of calling a partial with the call's own arguments."""
     given, path = _with_temporaries(path, call, target.args, "%given", target.names)
     first = tuple(arg for arg in given.args if arg.name is None)
     named = tuple(arg for arg in given.args if arg.name is not None)
-    return _apply(context, path, replace(call, args=(*first, *call.args, *named)), target.target, None)
+    return apply_value(context, path, replace(call, args=(*first, *call.args, *named)), target.target, None)
 
 
-def _apply(
+def apply_value(
     context: Context, path: Path, call: Call, target: Value | None, preset: tuple[Value | None, ...] | None
 ) -> CallEffect | Enter:
+    """Return the effect of calling a value with the call's own arguments, or with those that replace them."""
     match target:
+        case Partial():
+            rewritten, at = _with_temporaries(path, call, preset)
+            return _apply_partial(context, at, rewritten, target)
         case BoundMethod(name=name, on=kind) if kind:
-            rewritten, at = (call, path) if preset is None else _with_temporaries(path, call, preset)
+            rewritten, at = _with_temporaries(path, call, preset)
             verb = choose_verb(context, at.function, at.state, rewritten.args, context.verbs_of(kind, name))
             if verb is not None:
                 return _verb(context, at, rewritten, verb, None)
@@ -333,15 +322,14 @@ def _super_method(
         return enter(context, path, call, function, path.state.env.get(path.function.receiver), preset)
     handle = framework_kind(context, after)
     if handle is not None:
-        return _apply(context, path, call, BoundMethod(name, on=handle.kind), preset)
+        return apply_value(context, path, call, BoundMethod(name, on=handle.kind), preset)
     return opaque_call(context, path, call, preset)
 
 
 def _verb(
     context: Context, path: Path, call: Call, verb: Verb, preset: tuple[Value | None, ...] | None
 ) -> CallEffect:
-    if preset is not None:
-        call, path = _with_temporaries(path, call, preset)
+    call, path = _with_temporaries(path, call, preset)
     state, value = apply_verb(context, path, call, verb)
     return CallEffect(state, value, not never_raises(verb))
 
@@ -349,11 +337,13 @@ def _verb(
 def _with_temporaries(
     path: Path,
     call: Call,
-    preset: tuple[Value | None, ...],
+    preset: tuple[Value | None, ...] | None,
     prefix: str = "%preset",
     names: tuple[str | None, ...] = (),
 ) -> tuple[Call, Path]:
-    """Return a call whose arguments are abstract values, through fresh temporaries."""
+    """Return a call whose arguments are these abstract values, through fresh temporaries; without any, the call itself."""
+    if preset is None:
+        return call, path
     known = {f"{prefix}{i}": value for i, value in enumerate(preset) if value is not None}
     env = {**path.state.env, **known}
     args = tuple(Arg(Name(f"{prefix}{i}"), name) for i, (_, name) in enumerate(zip_longest(preset, names)))
