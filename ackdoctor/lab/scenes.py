@@ -12,9 +12,8 @@ from itertools import count, pairwise
 from ackdoctor.acker.runtime import JavaRandom, acker_index
 from ackdoctor.lab.component import Bolt
 from ackdoctor.lab.fates import counted
+from ackdoctor.lab.rig import OffsetSpout, Partition, Records, Sink
 from ackdoctor.lab.runtime import Death
-from ackdoctor.lab.sink import Records, Sink
-from ackdoctor.lab.source import OffsetSpout, Partition
 from ackdoctor.lab.stage import (
     END_S,
     TIMEOUT_S,

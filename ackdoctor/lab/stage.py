@@ -17,9 +17,8 @@ from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, SpoutInfo, TaskHook, Tup
 from ackdoctor.lab.fates import counted
+from ackdoctor.lab.rig import OffsetSpout, Partition, Records, Sink
 from ackdoctor.lab.runtime import Death
-from ackdoctor.lab.sink import Records, Sink
-from ackdoctor.lab.source import OffsetSpout, Partition
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 
 TIMEOUT_S = 30  # topology.message.timeout.secs: a root times out after T to 2T

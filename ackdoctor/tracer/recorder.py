@@ -32,9 +32,11 @@ from ackdoctor.tracer.trace_files import (
     FaultError,
     Stem,
     create,
+    deaths,
     line,
     live_files,
     lock,
+    parquet_module,
     partition,
     parts,
     printable,
@@ -42,7 +44,6 @@ from ackdoctor.tracer.trace_files import (
     read_lines,
     worker_folder,
 )
-from ackdoctor.tracer.trace_reader import deaths, parquet_module
 
 BATCH = 256  # rows of one write, at most
 LIMIT = 4 << 30  # bytes of parts in one worker's folder; the recorder deletes the oldest
@@ -297,7 +298,7 @@ class Recorder:
 
 
 class _LiveFile:
-    """The file that this process appends to, locked as long as the process lives."""
+    """The file that this process appends to, locked as long as the process runs."""
 
     def __init__(self, folder: Path, first: int) -> None:
         """`first` is the seq of the first row, -1 for a process that has not written yet. OSError: no room."""

@@ -5,8 +5,8 @@ import pytest
 from ackdoctor.acker.executors import SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab import runtime, scenes
+from ackdoctor.lab.rig import OffsetSpout
 from ackdoctor.lab.scenes import SCENES
-from ackdoctor.lab.source import OffsetSpout
 from ackdoctor.lab.stage import Measure, Setting, Step
 from tests.lab.components import STORMS
 
