@@ -210,21 +210,23 @@ _LONG = 7200  # seconds, in which all timeouts and replays end
 
 
 class Relay(Bolt):
-    """Emits each tuple, anchored, and acks it; this takes `work_s` seconds.
+    """Emits each tuple, anchored by default, and acks it; this takes `work_s` seconds.
 
     Dies in some executions, counted by `executions` over all restarts: before or after it has emitted.
     """
 
     def __init__(
         self,
-        executions: Iterator[int],
+        executions: Iterator[int] | None = None,
         *,
         work_s: float = 0,
+        anchored: bool = True,
         before: Collection[int] = (),
         after: Collection[int] = (),
     ) -> None:
-        self._executions = executions
+        self._executions = executions or count(1)
         self._work_s = work_s
+        self._anchored = anchored
         self._before = before
         self._after = after
 
@@ -235,7 +237,7 @@ class Relay(Bolt):
             yield self._work_s
         if number in self._before:
             raise WorkerDiedError("before emit")
-        self.collector.emit(tup.values, anchors=(tup,))
+        self.collector.emit(tup.values, anchors=(tup,) if self._anchored else ())
         if number in self._after:
             raise WorkerDiedError("after emit")
         self.collector.ack(tup)
