@@ -374,14 +374,19 @@ def pump(lanes: tuple[Lane, Lane], tap: Tap, *, ended: Callable[[], bool], wake:
                 lane.read(tap)
 
 
+_Watch = Callable[[Iterable[Chunk], Path, str, str], None]
+
 _OBSERVER_S = 2.0  # seconds that the observer may take to finish after the component has ended
 _IGNORED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT)
 
 
-def proxy(argv: Sequence[str], directory: Path, *, run: str = "") -> int:
-    """Run a component with its standard streams joined to ours; its exit code, 128 + n for signal n."""
+def proxy(argv: Sequence[str], directory: Path, *, run: str = "", watch: _Watch = observe) -> int:
+    """Run a component with its standard streams joined to ours; its exit code, 128 + n for signal n.
+
+    `watch` handles the chunks; a test may replace `observe`.
+    """
     run = run or name_of_run()
-    observer, tap = _observer(directory, run, Path(argv[-1]).name)
+    observer, tap = _observer(watch, directory, run, Path(argv[-1]).name)
     process = start(argv, stdin=PIPE, stdout=PIPE)
     if isinstance(process, tuple):
         code, reason = process
@@ -433,7 +438,7 @@ def _shut(descriptor: int) -> None:
     os.close(nothing)
 
 
-def _observer(directory: Path, run: str, name: str) -> tuple[int, Tap]:
+def _observer(watch: _Watch, directory: Path, run: str, name: str) -> tuple[int, Tap]:
     """Start the observer, before there is any pipe that it could keep open."""
     theirs, ours = os.pipe()
     sys.stderr.flush()
@@ -449,7 +454,7 @@ def _observer(directory: Path, run: str, name: str) -> tuple[int, Tap]:
             nothing = os.open(os.devnull, os.O_RDWR)
             os.dup2(nothing, descriptor)
             os.close(nothing)
-        observe(chunks(theirs), directory, run, name)
+        watch(chunks(theirs), directory, run, name)
     except BaseException:  # noqa: BLE001 - no exception may reach the component
         os._exit(70)
     os._exit(0)
