@@ -24,7 +24,8 @@ from unittest.mock import patch
 
 from ackdoctor.model.trace import RELIABLE, EventKind
 from ackdoctor.tracer.recorder import BATCH, Recorder, finish_killed
-from ackdoctor.tracer.trace_files import ROWS_PER_PART, quoted, read
+from ackdoctor.tracer.trace_files import ROWS_PER_PART, quoted
+from ackdoctor.tracer.trace_reader import read
 
 K = EventKind
 TUPLES = ROWS_PER_PART // 5 * 5

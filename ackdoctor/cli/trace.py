@@ -51,7 +51,8 @@ from ackdoctor.tracer.recorder import finish_killed
 from ackdoctor.tracer.replay import judge_trace, outcomes, timeline_of_delivery, timeline_of_root
 from ackdoctor.tracer.run import name_of_run, run
 from ackdoctor.tracer.sites import Places
-from ackdoctor.tracer.trace_files import Reading, line, read
+from ackdoctor.tracer.trace_files import line
+from ackdoctor.tracer.trace_reader import Reading, read
 
 _DEFAULT_TIMEOUT_S = 30  # Storm's own: a younger root may still complete
 _NOT_STARTED = {126, 127}  # exit codes of shells

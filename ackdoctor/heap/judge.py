@@ -20,7 +20,7 @@ from ackdoctor.model.trace import Event, EventKind, PendingEntry, TupleTree, Ver
 from ackdoctor.rulebook import Words, rule_name, words
 from ackdoctor.tracer.acker_findings import ACKER, filled_in, stays, tree_findings
 from ackdoctor.tracer.sites import Places
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from ackdoctor.tracer.worker_log import WorkerLogs, is_log
 
 _NO_TRACE = "no part of a trace"

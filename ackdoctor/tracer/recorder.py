@@ -32,11 +32,9 @@ from ackdoctor.tracer.trace_files import (
     FaultError,
     Stem,
     create,
-    deaths,
     line,
     live_files,
     lock,
-    parquet_module,
     partition,
     parts,
     printable,
@@ -44,6 +42,7 @@ from ackdoctor.tracer.trace_files import (
     read_lines,
     worker_folder,
 )
+from ackdoctor.tracer.trace_reader import deaths, parquet_module
 
 BATCH = 256  # rows of one write, at most
 LIMIT = 4 << 30  # bytes of parts in one worker's folder; the recorder deletes the oldest

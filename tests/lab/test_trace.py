@@ -13,7 +13,7 @@ from ackdoctor.lab.topology import Settings, TopologyBuilder
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.replay import judge_trace
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.lab.components import STORMS, Ack, AckEveryOther, Branch, Do
 from tests.trace_rows import with_culprits
 

@@ -12,7 +12,7 @@ from ackdoctor.tracer.install import install
 from ackdoctor.tracer.ledger import Ledger, Level
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.replay import judge_trace
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.pytest_plugin.inner import write
 
 pytest_plugins = ["pytester"]

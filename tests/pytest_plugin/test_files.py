@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from ackdoctor.model.trace import EventKind
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.pytest_plugin.inner import section, write
 
 pytest_plugins = ["pytester"]

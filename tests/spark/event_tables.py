@@ -7,7 +7,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.model.trace import Event
 from ackdoctor.spark.schema import EVENTS
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 
 __all__ = ["STATEMENTS", "events", "trace"]
 

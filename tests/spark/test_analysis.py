@@ -21,7 +21,7 @@ from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
 from ackdoctor.spark.tables import Analysis, Latency, Replays, RowCounts, TreeCount, Uncompleted
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.sites import Places
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.spark.event_tables import STATEMENTS, events
 
 REQUEST = Request(

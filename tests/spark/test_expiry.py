@@ -20,7 +20,7 @@ from ackdoctor.spark.replay import acker_version
 from ackdoctor.spark.tables import Analysis
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.sites import Places
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.spark.worker_log import WorkerLog
 from tests.trace_rows import slow_trace, write_lines
 

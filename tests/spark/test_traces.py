@@ -12,7 +12,7 @@ from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.spark.events import opened, traces
 from ackdoctor.spark.file_kinds import FileKind
 from ackdoctor.spark.inputs import find_inputs
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ackdoctor.model.trace import Event, EventKind
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 
 __all__ = ["ECHO", "command", "frame", "python", "ran", "row_summaries", "rows"]
 

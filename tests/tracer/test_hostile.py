@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer import trace_files
-from ackdoctor.tracer.trace_files import Reading, read
+from ackdoctor.tracer.trace_reader import Reading, read
 
 GOOD = trace_files.line(Event(EventKind.RECEIVED, 5, component="bolt", delivery="1")) + "\n"
 

@@ -13,7 +13,8 @@ from ackdoctor.model.trace import IN_HAND, Event, EventKind
 from ackdoctor.tracer import recorder as write
 from ackdoctor.tracer import trace_files as module
 from ackdoctor.tracer.recorder import BATCH, finish_killed
-from ackdoctor.tracer.trace_files import read, worker_folder
+from ackdoctor.tracer.trace_files import worker_folder
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.traces import die_writing, files, recorder, rows, say
 
 K = EventKind

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer import recorder as write
-from ackdoctor.tracer.trace_files import parquet_module, printable
+from ackdoctor.tracer.trace_files import printable
+from ackdoctor.tracer.trace_reader import parquet_module
 from tests.tracer.traces import recorder, rows
 
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)

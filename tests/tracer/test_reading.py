@@ -12,8 +12,8 @@ from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer import recorder as write
 from ackdoctor.tracer import trace_files
-from ackdoctor.tracer import trace_files as module
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer import trace_reader as module
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.traces import Ticking, recorder, rows, say
 
 K = EventKind

@@ -10,7 +10,7 @@ import pytest
 
 from ackdoctor.model.trace import RELIABLE, Event, EventKind
 from ackdoctor.tracer import recorder as module
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.traces import Ticking, files, recorder, rows, say
 
 K = EventKind

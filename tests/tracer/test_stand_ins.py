@@ -15,7 +15,7 @@ from ackdoctor.model.trace import EventKind
 from ackdoctor.tracer.install import install
 from ackdoctor.tracer.ledger import Ledger, Level
 from ackdoctor.tracer.recorder import Recorder
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import Auto, Forgets, Manual, tup
 

@@ -14,7 +14,7 @@ from ackdoctor.tracer.install import install, installed_alone
 from ackdoctor.tracer.ledger import Ledger, Level
 from ackdoctor.tracer.recorder import Recorder
 from ackdoctor.tracer.replay import judge_trace
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 from tests.tracer.driven import build, drive, frame, summaries, traced
 from tests.tracer.styles import AckWithAuto, Auto, Forgets, Manual, Polite, tup
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ackdoctor.model.trace import Event, EventKind
 from ackdoctor.tracer.recorder import Recorder
-from ackdoctor.tracer.trace_files import read
+from ackdoctor.tracer.trace_reader import read
 
 __all__ = ["Ticking", "die_writing", "files", "recorder", "rows", "say"]
 
