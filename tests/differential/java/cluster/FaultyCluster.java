@@ -18,8 +18,8 @@ import org.apache.storm.task.TopologyContext;
 /**
  * A LocalCluster whose workers die with all that they hold, and start again on the same port.
  *
- * The workers talk over Netty, as in a real cluster, and each executor has a worker of its own.  A dead worker is shut down
- * as a supervisor shuts it down; the supervisor of local mode cannot start it again, so this class does, with the same call.
+ * The workers talk over Netty, as in a real cluster.  A dead worker is shut down as a supervisor shuts it down; the
+ * supervisor of local mode cannot start it again, so this class does, with the same call.
  */
 public final class FaultyCluster implements AutoCloseable {
     private record Place(String topologyId, String workerId, int port) {}
@@ -46,10 +46,10 @@ public final class FaultyCluster implements AutoCloseable {
         supervisor = cluster.addSupervisor(workers);
     }
 
-    /** Submit a topology of so many executors, ackers included. */
-    public void submit(String name, Map<String, Object> conf, StormTopology topology, int executors) throws Exception {
+    /** Submit a topology to some workers: as many as executors, ackers included, if one of them is to die. */
+    public void submit(String name, Map<String, Object> conf, StormTopology topology, int workers) throws Exception {
         Map<String, Object> whole = new HashMap<>(conf);
-        whole.put(Config.TOPOLOGY_WORKERS, executors);
+        whole.put(Config.TOPOLOGY_WORKERS, workers);
         for (String role : List.of("bolt", "spout")) { // idle threads sleep: there are many on few cores
             whole.put("topology." + role + ".wait.progressive.level1.count", 0);
             whole.put("topology." + role + ".wait.progressive.level2.count", 0);

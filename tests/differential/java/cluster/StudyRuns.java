@@ -305,7 +305,7 @@ public final class StudyRuns {
             cluster.submit(run.name(), conf, builder.createTopology(), 3 + ackers);
         }
         for (Run run : runs) {
-            long limit = System.currentTimeMillis() + 300_000;
+            long limit = System.currentTimeMillis() + 1_200_000;
             while (!run.ended() && System.currentTimeMillis() < limit) Thread.sleep(100);
             out.println(run.ledger());
         }
