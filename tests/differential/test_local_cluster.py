@@ -145,7 +145,7 @@ MEASURES = {
 
 @pytest.fixture(scope="module")
 def played(faulty_cluster) -> dict[str, Ledger]:
-    common = {"numbers": 10, "timeout": TIMEOUT_S}
+    common = {"numbers": 10, "timeout": TIMEOUT_S, "idle_ms": 10}
     runs = {f"{scene}-{place}": run for place, ((scene, _), run) in enumerate(SCENES.items())}
     return play(faulty_cluster, {name: {**common, **run} for name, run in runs.items()})
 

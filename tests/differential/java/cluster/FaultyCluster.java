@@ -42,17 +42,28 @@ public final class FaultyCluster implements AutoCloseable {
             .withDaemonConf("storm.zookeeper.session.timeout", 40_000) // a busy machine answers late
             .withDaemonConf("storm.zookeeper.connection.timeout", 40_000)
             .withDaemonConf("nimbus.task.launch.secs", 600)
+            .withDaemonConf("blobstore.cleanup.enable", false) // it deletes folders that a submission has just made
+            .withDaemonConf("worker.heartbeat.frequency.secs", 10)
             .build();
+        Thread.currentThread().setUncaughtExceptionHandler((main, error) -> { // the cluster's threads would go on
+            error.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        });
         supervisor = cluster.addSupervisor(workers);
     }
 
-    /** Submit a topology to some workers: as many as executors, ackers included, if one of them is to die. */
-    public void submit(String name, Map<String, Object> conf, StormTopology topology, int workers) throws Exception {
+    /**
+     * Submit a topology to some workers: as many as executors, ackers included, if one of them is to die.
+     * Executors without tuples look for them every `idleMs`: there are many on few cores.
+     */
+    public void submit(String name, Map<String, Object> conf, StormTopology topology, int workers, int idleMs)
+        throws Exception {
         Map<String, Object> whole = new HashMap<>(conf);
         whole.put(Config.TOPOLOGY_WORKERS, workers);
-        for (String role : List.of("bolt", "spout")) { // idle threads sleep: there are many on few cores
+        for (String role : List.of("bolt", "spout")) {
             whole.put("topology." + role + ".wait.progressive.level1.count", 0);
             whole.put("topology." + role + ".wait.progressive.level2.count", 0);
+            whole.put("topology." + role + ".wait.progressive.level3.sleep.millis", idleMs);
         }
         whole.put(Config.TOPOLOGY_AUTO_TASK_HOOKS, List.of(Register.class.getName()));
         cluster.submitTopology(name, whole, topology);

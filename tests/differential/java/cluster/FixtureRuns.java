@@ -239,11 +239,8 @@ public final class FixtureRuns {
         conf.put("topology.fall.back.on.java.serialization", true); // the services' classes register no serializer
         int ackers = ((Number) conf.get("topology.acker.executors")).intValue();
         int executors = topology.get_spouts_size() + topology.get_bolts_size() + ackers;
-        for (String role : List.of("bolt", "spout")) { // idle executors wake up rarely: there are hundreds
-            conf.put("topology." + role + ".wait.progressive.level3.sleep.millis", 10);
-        }
         boolean kills = run.faults.stream().anyMatch(fault -> fault.get(0).equals("kill"));
-        cluster.submit(run.name(), divided(conf, divide), topology, kills ? executors : 2);
+        cluster.submit(run.name(), divided(conf, divide), topology, kills ? executors : 2, 10);
     }
 
     public static void main(String[] arguments) throws Exception {
