@@ -101,6 +101,8 @@ def _storm(jars: Path, folder: Path) -> list[str]:
     (folder / "hosts").write_text(hosts, encoding="utf-8")
     settings = ["-Djava.io.tmpdir=.", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false"]
     settings += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # it waits more than it computes
+    # the clean-up at the start of Nimbus deletes folders that a submission has just made
+    settings += ["-Dstorm.options=blobstore.cleanup.enable=false"]
     return ["java", *OPEN, *settings, "-cp", f".:{jars}/*"]
 
 

@@ -42,7 +42,6 @@ public final class FaultyCluster implements AutoCloseable {
             .withDaemonConf("storm.zookeeper.session.timeout", 40_000) // a busy machine answers late
             .withDaemonConf("storm.zookeeper.connection.timeout", 40_000)
             .withDaemonConf("nimbus.task.launch.secs", 600)
-            .withDaemonConf("blobstore.cleanup.enable", false) // it deletes folders that a submission has just made
             .withDaemonConf("worker.heartbeat.frequency.secs", 10)
             .build();
         Thread.currentThread().setUncaughtExceptionHandler((main, error) -> { // the cluster's threads would go on
