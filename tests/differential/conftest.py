@@ -101,8 +101,6 @@ def _storm(jars: Path, folder: Path) -> list[str]:
     (folder / "hosts").write_text(hosts, encoding="utf-8")
     settings = ["-Djava.io.tmpdir=.", "-Djdk.net.hosts.file=hosts", "-Dzookeeper.sasl.client=false"]
     settings += ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC"]  # it waits more than it computes
-    # the clean-up at the start of Nimbus deletes folders that a submission has just made
-    settings += ["-Dstorm.options=blobstore.cleanup.enable=false"]
     return ["java", *OPEN, *settings, "-cp", f".:{jars}/*"]
 
 
@@ -145,7 +143,7 @@ def _run(command: list[str], folder: Path, text: str = "") -> str:
         text=True,
         encoding="utf-8",
         check=False,
-        timeout=1800,  # a busy machine is slow
+        timeout=1200,  # a busy machine is slow
     )
     assert done.returncode == 0, done.stderr[-2000:]
     return done.stdout

@@ -27,6 +27,12 @@ public final class FaultyCluster implements AutoCloseable {
     /** The workers of each component, by "topology/component". */
     private static final Map<String, Set<Place>> PLACES = new ConcurrentHashMap<>();
 
+    private static final int TRIES = 60;
+
+    private interface Action {
+        void run() throws Exception;
+    }
+
     private final LocalCluster cluster;
     private final Supervisor supervisor;
 
@@ -42,7 +48,6 @@ public final class FaultyCluster implements AutoCloseable {
             .withDaemonConf("storm.zookeeper.session.timeout", 40_000) // a busy machine answers late
             .withDaemonConf("storm.zookeeper.connection.timeout", 40_000)
             .withDaemonConf("nimbus.task.launch.secs", 600)
-            .withDaemonConf("worker.heartbeat.frequency.secs", 10)
             .build();
         Thread.currentThread().setUncaughtExceptionHandler((main, error) -> { // the cluster's threads would go on
             error.printStackTrace();
@@ -65,7 +70,22 @@ public final class FaultyCluster implements AutoCloseable {
             whole.put("topology." + role + ".wait.progressive.level3.sleep.millis", idleMs);
         }
         whole.put(Config.TOPOLOGY_AUTO_TASK_HOOKS, List.of(Register.class.getName()));
-        cluster.submitTopology(name, whole, topology);
+        // the clean-up at the start of Nimbus deletes empty folders, also one that a submission has just made
+        repeat(() -> cluster.submitTopology(name, whole, topology));
+    }
+
+    /** Run an action, and again every second while it fails. */
+    private static void repeat(Action action) throws Exception {
+        for (int tries = 1; ; tries++) {
+            try {
+                action.run();
+                return;
+            } catch (Exception error) {
+                if (tries == TRIES) throw error;
+                error.printStackTrace();
+                Thread.sleep(1_000);
+            }
+        }
     }
 
     /** Kill the workers of a component, call `dead`, and start them again after some time. */
@@ -78,7 +98,7 @@ public final class FaultyCluster implements AutoCloseable {
             Worker worker = new Worker(new HashMap<>(supervisor.getConf()), null, place.topologyId(), supervisor.getId(),
                 supervisor.getThriftServerPort(), place.port(), place.workerId(),
                 () -> supervisor::getSupervisorThriftInterface);
-            worker.start();
+            repeat(worker::start); // the port may still be in use
             ProcessSimulator.registerProcess(place.workerId(), worker);
         }
     }
