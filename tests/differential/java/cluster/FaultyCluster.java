@@ -1,6 +1,6 @@
 import java.io.File;
-import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -24,8 +24,8 @@ import org.apache.storm.task.TopologyContext;
 public final class FaultyCluster implements AutoCloseable {
     private record Place(String topologyId, String workerId, int port) {}
 
-    /** The workers of each component, by "topology/component". */
-    private static final Map<String, Set<Place>> PLACES = new ConcurrentHashMap<>();
+    /** The last worker of each task, by "topology/component". */
+    private static final Map<String, Map<Integer, Place>> PLACES = new ConcurrentHashMap<>();
 
     private static final int TRIES = 60;
 
@@ -90,7 +90,7 @@ public final class FaultyCluster implements AutoCloseable {
 
     /** Kill the workers of a component, call `dead`, and start them again after some time. */
     public void crash(String topology, String component, long awayMs, Runnable dead) throws Exception {
-        List<Place> places = new ArrayList<>(PLACES.get(topology + "/" + component));
+        Set<Place> places = new HashSet<>(PLACES.get(topology + "/" + component).values());
         for (Place place : places) ProcessSimulator.killProcess(place.workerId());
         dead.run();
         Thread.sleep(awayMs);
@@ -114,8 +114,8 @@ public final class FaultyCluster implements AutoCloseable {
         public void prepare(Map<String, Object> conf, TopologyContext context) {
             String name = conf.get(Config.TOPOLOGY_NAME) + "/" + context.getThisComponentId();
             String worker = new File(context.getPIDDir()).getParentFile().getName();
-            PLACES.computeIfAbsent(name, any -> ConcurrentHashMap.newKeySet())
-                .add(new Place(context.getStormId(), worker, context.getThisWorkerPort()));
+            PLACES.computeIfAbsent(name, any -> new ConcurrentHashMap<>())
+                .put(context.getThisTaskId(), new Place(context.getStormId(), worker, context.getThisWorkerPort()));
         }
     }
 }
