@@ -33,7 +33,7 @@ test: $(VENV)/.dev .frameworks/.unpacked
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-all: test docs
-	$(BIN)/pytest -m minutes
+	$(BIN)/pytest -m minutes -n 2 --dist loadgroup
 
 docs: $(VENV)/.docs
 	$(BIN)/python docs/generate.py .docs/source

@@ -19,13 +19,18 @@ def pytest_configure() -> None:
     os.environ["XDG_CACHE_HOME"] = os.devnull
 
 
-@pytest.hookimpl(trylast=True)
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run the tests of the Spark session first: with xdist's worksteal, one worker then runs most of them in one JVM."""
+    """Run the tests of the Spark session first: with xdist's worksteal, one worker then runs most of them in one JVM.
+
+    With loadgroup, one worker runs all tests of a JVM, one after the other; xdist reads the group in its own hook.
+    """
     items.sort(key=lambda item: "a_session" not in getattr(item, "fixturenames", ()))
     for item in items:
         if item.get_closest_marker("minutes"):
             item.add_marker(pytest.mark.timeout(3600))
+        if item.get_closest_marker("java"):
+            item.add_marker(pytest.mark.xdist_group("java"))
 
 
 @pytest.fixture

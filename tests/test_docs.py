@@ -111,7 +111,9 @@ def quoted_names(text: str, first_cell: str) -> list[str]:
         pytest.param(
             page,
             id=page.relative_to(ROOT).as_posix(),
-            marks=pytest.mark.minutes if "$ ackdoctor analyze" in page.read_text("utf-8") else (),
+            marks=(pytest.mark.java, pytest.mark.minutes)
+            if "$ ackdoctor analyze" in page.read_text("utf-8")
+            else (),
         )
         for page in SCREENS
     ],

@@ -90,10 +90,10 @@ def test_stars_are_matched_without_backtracking(shell, where, glob):
         "per-file-ignores": f'[per-file-ignores]\n"{glob}" = ["ACK1"]',
     }[where]
     Path(".gitignore" if where == "gitignore" else "ackdoctor.toml").write_text(text)
-    begun = time.monotonic()
+    begun = time.process_time()
     outcome = shell("lint", "--no-cache", "--statistics", ".")
     assert outcome.code == 1
-    assert time.monotonic() - begun < LIMIT
+    assert time.process_time() - begun < LIMIT
 
 
 def test_a_star_matches_in_linear_time():

@@ -15,7 +15,7 @@ from tests.fixes.repairing import prepare, repaired
 from tests.fixes.test_java_spouts import TRACKED
 from tests.rule_cases import cases_by_code
 
-pytestmark = pytest.mark.minutes
+pytestmark = [pytest.mark.java, pytest.mark.minutes]
 
 _MARKER = re.compile(r"[ \t]*// (?:expect|price|todo).*$", re.MULTILINE)
 _FIXTURES = Path(__file__).parents[2] / "fixtures" / "topologies"

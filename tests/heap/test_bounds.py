@@ -27,9 +27,9 @@ HEADER = b"JAVA PROFILE 1.0.2\0" + b"\0\0\0\x08" + bytes(8)
 @pytest.fixture
 def bounded():
     """Fails what takes 10 s, or 200 MB more than before."""
-    begun, before = time.monotonic(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begun, before = time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     yield
-    assert time.monotonic() - begun < 10
+    assert time.process_time() - begun < 10
     assert (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024 < 200
 
 

@@ -18,6 +18,7 @@ HERE = Path(__file__).parent
 _JIT = "-XX:MetaspaceSize=192m -XX:+UseSerialGC"  # C1 and C2: after 150 CPU s of tests a plan costs a third less than with C1 alone
 
 
+@pytest.hookimpl(tryfirst=True)  # the groups of tests follow from the markers
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if HERE in item.path.parents:

@@ -1,6 +1,6 @@
 """YAML files that no one vouches for: lines, bounds, templates."""
 
-from time import monotonic
+from time import process_time
 
 import pytest
 
@@ -104,9 +104,9 @@ def test_a_large_file_is_not_read():
 
 @pytest.mark.parametrize("text", ["a: " + "1:" * 50_000, "${" * 60_000, "{{" * 60_000, "bolts:\n" * 20_000])
 def test_hostile_text_takes_no_quadratic_time(text):
-    started = monotonic()
+    started = process_time()
     read("a.yaml", text.encode())
-    assert monotonic() - started < 5
+    assert process_time() - started < 5
 
 
 # ---- templates ----

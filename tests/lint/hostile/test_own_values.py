@@ -110,10 +110,10 @@ def test_a_value_that_doubles_in_a_loop_takes_no_longer(body):
         "from functools import partial\nfrom streamparse import Bolt\n\n\nclass B(Bolt):\n    auto_ack = False\n\n"
         f"    def process(self, tup, y=None):\n{text}"
     )
-    begun = time.monotonic()
+    begun = time.process_time()
     outcome = analyse("python", source)
     assert (outcome.components, outcome.unreadable) == (1, ())
-    assert time.monotonic() - begun < LIMIT
+    assert time.process_time() - begun < LIMIT
 
 
 @pytest.mark.parametrize("language", ["python", "java"])
@@ -131,9 +131,9 @@ def test_all_self_referring_assignments(language):
 def check(language: str, sources: list[str]) -> None:
     found = 0
     for source in sources:
-        begun = time.monotonic()
+        begun = time.process_time()
         outcome = analyse(language, source)
         assert (outcome.components, outcome.unreadable) == (1, ()), source
-        assert time.monotonic() - begun < LIMIT, source
+        assert time.process_time() - begun < LIMIT, source
         found += len(outcome.findings)
     assert found > len(sources) // 4  # they were judged

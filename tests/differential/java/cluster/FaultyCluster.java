@@ -1,6 +1,6 @@
 import java.io.File;
-import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -18,14 +18,20 @@ import org.apache.storm.task.TopologyContext;
 /**
  * A LocalCluster whose workers die with all that they hold, and start again on the same port.
  *
- * The workers talk over Netty, as in a real cluster, and each executor has a worker of its own.  A dead worker is shut down
- * as a supervisor shuts it down; the supervisor of local mode cannot start it again, so this class does, with the same call.
+ * The workers talk over Netty, as in a real cluster.  A dead worker is shut down as a supervisor shuts it down; the
+ * supervisor of local mode cannot start it again, so this class does, with the same call.
  */
 public final class FaultyCluster implements AutoCloseable {
     private record Place(String topologyId, String workerId, int port) {}
 
-    /** The workers of each component, by "topology/component". */
-    private static final Map<String, Set<Place>> PLACES = new ConcurrentHashMap<>();
+    /** The last worker of each task, by "topology/component". */
+    private static final Map<String, Map<Integer, Place>> PLACES = new ConcurrentHashMap<>();
+
+    private static final int TRIES = 60;
+
+    private interface Action {
+        void run() throws Exception;
+    }
 
     private final LocalCluster cluster;
     private final Supervisor supervisor;
@@ -43,24 +49,48 @@ public final class FaultyCluster implements AutoCloseable {
             .withDaemonConf("storm.zookeeper.connection.timeout", 40_000)
             .withDaemonConf("nimbus.task.launch.secs", 600)
             .build();
+        Thread.currentThread().setUncaughtExceptionHandler((main, error) -> { // the cluster's threads would go on
+            error.printStackTrace();
+            Runtime.getRuntime().halt(1);
+        });
         supervisor = cluster.addSupervisor(workers);
     }
 
-    /** Submit a topology of so many executors, ackers included. */
-    public void submit(String name, Map<String, Object> conf, StormTopology topology, int executors) throws Exception {
+    /**
+     * Submit a topology to some workers: as many as executors, ackers included, if one of them is to die.
+     * Executors without tuples look for them every `idleMs`: there are many on few cores.
+     */
+    public void submit(String name, Map<String, Object> conf, StormTopology topology, int workers, int idleMs)
+        throws Exception {
         Map<String, Object> whole = new HashMap<>(conf);
-        whole.put(Config.TOPOLOGY_WORKERS, executors);
-        for (String role : List.of("bolt", "spout")) { // idle threads sleep: there are many on few cores
+        whole.put(Config.TOPOLOGY_WORKERS, workers);
+        for (String role : List.of("bolt", "spout")) {
             whole.put("topology." + role + ".wait.progressive.level1.count", 0);
             whole.put("topology." + role + ".wait.progressive.level2.count", 0);
+            whole.put("topology." + role + ".wait.progressive.level3.sleep.millis", idleMs);
         }
         whole.put(Config.TOPOLOGY_AUTO_TASK_HOOKS, List.of(Register.class.getName()));
-        cluster.submitTopology(name, whole, topology);
+        // the clean-up at the start of Nimbus deletes empty folders, also one that a submission has just made
+        repeat(() -> cluster.submitTopology(name, whole, topology));
+    }
+
+    /** Run an action, and again every second while it fails. */
+    private static void repeat(Action action) throws Exception {
+        for (int tries = 1; ; tries++) {
+            try {
+                action.run();
+                return;
+            } catch (Exception error) {
+                if (tries == TRIES) throw error;
+                error.printStackTrace();
+                Thread.sleep(1_000);
+            }
+        }
     }
 
     /** Kill the workers of a component, call `dead`, and start them again after some time. */
     public void crash(String topology, String component, long awayMs, Runnable dead) throws Exception {
-        List<Place> places = new ArrayList<>(PLACES.get(topology + "/" + component));
+        Set<Place> places = new HashSet<>(PLACES.get(topology + "/" + component).values());
         for (Place place : places) ProcessSimulator.killProcess(place.workerId());
         dead.run();
         Thread.sleep(awayMs);
@@ -68,7 +98,7 @@ public final class FaultyCluster implements AutoCloseable {
             Worker worker = new Worker(new HashMap<>(supervisor.getConf()), null, place.topologyId(), supervisor.getId(),
                 supervisor.getThriftServerPort(), place.port(), place.workerId(),
                 () -> supervisor::getSupervisorThriftInterface);
-            worker.start();
+            repeat(worker::start); // the port may still be in use
             ProcessSimulator.registerProcess(place.workerId(), worker);
         }
     }
@@ -84,8 +114,8 @@ public final class FaultyCluster implements AutoCloseable {
         public void prepare(Map<String, Object> conf, TopologyContext context) {
             String name = conf.get(Config.TOPOLOGY_NAME) + "/" + context.getThisComponentId();
             String worker = new File(context.getPIDDir()).getParentFile().getName();
-            PLACES.computeIfAbsent(name, any -> ConcurrentHashMap.newKeySet())
-                .add(new Place(context.getStormId(), worker, context.getThisWorkerPort()));
+            PLACES.computeIfAbsent(name, any -> new ConcurrentHashMap<>())
+                .put(context.getThisTaskId(), new Place(context.getStormId(), worker, context.getThisWorkerPort()));
         }
     }
 }

@@ -182,7 +182,7 @@ public final class FixtureRuns {
         }
     }
 
-    /** Counts what a bolt emits as its effects; a number has a bit for each of several messages. */
+    /** Counts what a bolt emits as its effects; a number is a sum of amounts. */
     private static final class Emits extends BaseTaskHook {
         private final Run run;
         private final String component;
@@ -197,7 +197,7 @@ public final class FixtureRuns {
             if (emit.stream.startsWith("__")) return;
             Object value = emit.values.get(0);
             if (value instanceof Long) {
-                run.world.effectOfBits(component, (Long) value);
+                run.world.effectOfSum(component, (Long) value);
             } else {
                 run.world.effect(component, value);
             }
@@ -239,7 +239,8 @@ public final class FixtureRuns {
         conf.put("topology.fall.back.on.java.serialization", true); // the services' classes register no serializer
         int ackers = ((Number) conf.get("topology.acker.executors")).intValue();
         int executors = topology.get_spouts_size() + topology.get_bolts_size() + ackers;
-        cluster.submit(run.name(), divided(conf, divide), topology, executors);
+        boolean kills = run.faults.stream().anyMatch(fault -> fault.get(0).equals("kill"));
+        cluster.submit(run.name(), divided(conf, divide), topology, kills ? executors : 2, 10);
     }
 
     public static void main(String[] arguments) throws Exception {

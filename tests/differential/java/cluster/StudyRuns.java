@@ -88,6 +88,8 @@ public final class StudyRuns {
             for (Fault fault : faults) {
                 if (!fault.component().equals(component) || fault.execution() != execution || fault.after() != after) continue;
                 if (after) sleep(200); // the emit has left the worker
+                boolean fills = number("rate", 0) == 0; // the window; on a busy machine the spout may be late
+                for (int ms = 0; fills && pending.size() < number("window", 0) && ms < 60_000; ms++) sleep(1);
                 CountDownLatch dead = new CountDownLatch(1);
                 pendingAtDeaths.add(pending.size());
                 new Thread(() -> {
@@ -302,10 +304,10 @@ public final class StudyRuns {
             conf.setNumAckers(ackers);
             conf.setMessageTimeoutSecs(run.number("timeout", 10));
             if (run.given.containsKey("window")) conf.setMaxSpoutPending(run.number("window", 0));
-            cluster.submit(run.name(), conf, builder.createTopology(), 3 + ackers);
+            cluster.submit(run.name(), conf, builder.createTopology(), 3 + ackers, run.number("idle_ms", 1));
         }
         for (Run run : runs) {
-            long limit = System.currentTimeMillis() + 300_000;
+            long limit = System.currentTimeMillis() + 1_200_000;
             while (!run.ended() && System.currentTimeMillis() < limit) Thread.sleep(100);
             out.println(run.ledger());
         }

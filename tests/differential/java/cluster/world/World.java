@@ -13,6 +13,7 @@ import java.util.regex.Pattern;
 /** The outside of one run: sources of the messages 1 to N, and services that count the effects of each message. */
 public final class World {
     private static final Map<String, World> WORLDS = new ConcurrentHashMap<>();
+    private static final int COPIES = 8; // bits: fewer than 256 copies
     private static final Pattern TEXT = Pattern.compile("\\D*(\\d+)(.*)");
 
     private final int messages;
@@ -73,10 +74,15 @@ public final class World {
         count(kind + found.group(2), Integer.parseInt(found.group(1)));
     }
 
-    /** Count an effect of several messages, a bit for each. */
-    public synchronized void effectOfBits(String kind, long bits) {
+    /** Return an amount from whose sums `effectOfSum` reads how often each message, at most 7, is in it. */
+    public static long amount(int message) {
+        return 1L << COPIES * message;
+    }
+
+    /** Count an effect of several messages; a replay may bring one of them to the same window again. */
+    public synchronized void effectOfSum(String kind, long sum) {
         for (int message = 1; message <= messages; message++) {
-            if ((bits >> message & 1) == 1) count(kind, message);
+            for (long copies = sum >> COPIES * message & (1 << COPIES) - 1; copies > 0; copies--) count(kind, message);
         }
     }
 

@@ -34,7 +34,7 @@ public final class KafkaSpout<K, V> extends BaseRichSpout {
             Utils.sleep(1);
             return;
         }
-        Object key = "o" + offset, value = 1L << offset;
+        Object key = "o" + offset, value = World.amount(offset);
         collector.emit(config.translator.apply(new KafkaSpoutConfig.Record<>((K) key, (V) value)), offset);
     }
 
