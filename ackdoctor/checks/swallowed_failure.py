@@ -21,7 +21,20 @@ from ackdoctor.checks.hidden_failures import hidden_failures
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
 from ackdoctor.flow.values import Field, Token, TokenKind
-from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Function, Instr, Return, Throw, Unpack, Way
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    EdgeKind,
+    Function,
+    Instr,
+    Literal,
+    Return,
+    Throw,
+    Unpack,
+    Way,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
@@ -181,8 +194,10 @@ def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:
             return value is None or not _is_asked(caught)
         case Call() as call:
             return is_no_remedy(context, function, index, call)
+        case Bind(target=Attr(), value=Literal()) if not isinstance(caught.step.op, Catch):
+            return True  # a flag that `finally` resets, also after success
         case Bind() as op:
-            return keeps_nothing(op)
+            return keeps_nothing(context, function, op)
         case _:
             return True
 
