@@ -1,7 +1,7 @@
 """What a component emits: values that cannot be serialised, and streams and fields that it does not declare."""
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import Definition, definition
@@ -66,7 +66,9 @@ _KINDS = {
 _BINARY = frozenset(  # their first bytes, or random ones, are no UTF-8
     "hashlib.digest hmac.digest os.urandom secrets.token_bytes zlib.compress gzip.compress lzma.compress".split()
 )
-_METHODS = {  # what the method of such a value, or an operation with another one, makes of it
+_RESULTS: Mapping[
+    tuple[str | None, ...], str
+] = {  # what the method of such a value, or an operation with another one, makes of it
     ("a datetime", "date"): "a date",
     ("a datetime", "time"): "a time of day",
     **dict.fromkeys((("a datetime", "replace"), ("a datetime", "astimezone")), "a datetime"),
@@ -212,31 +214,35 @@ def _kind(context: RuleContext, found: Definition) -> str | None:
         case Attr() as place if (field := context.own_field(found.visit.function, place)) is not None:
             return _kind_of_field(context, field)
         case Mix(op=op, parts=(left, right)):
-            return _METHODS.get(
+            return _RESULTS.get(
                 (_kind_at(context, found.visit, left), op, _kind_at(context, found.visit, right))
             )
-        case Call(func=Attr(obj=Name() as obj, name=name)):
-            made = definition(found.visit, obj)
-            makers = _makers(context, made) if made is not None else frozenset()
-            if f"{min(makers, default='').partition('.')[0]}.{name}" in _BINARY:
-                return "binary data"
-            return _METHODS.get((_kind_at(context, found.visit, obj), name))
         case Call(func=func):
-            match context.resolve(found.visit.function, func):
-                case (Function(is_generator=True, decorators=()),):
-                    return "a generator"
-                case (ClassInfo() as cls,) if _is_plain_object(context, cls):
-                    return f"an instance of {cls.name}"
-                case (str() as name,) if name in _ITERATORS:
-                    return "an iterator" if context.is_python3(found.visit.function) else None
-                case (str() as name,):
-                    made = getattr(builtins, name, None)
-                    raised = isinstance(made, type) and issubclass(made, BaseException)
-                    return (
-                        "an exception" if raised else "binary data" if name in _BINARY else _KINDS.get(name)
-                    )
-                case _:
-                    return None
+            return _kind_of_result(context, found.visit, func)
+        case _:
+            return None
+
+
+def _kind_of_result(context: RuleContext, visit: Path, func: Expr) -> str | None:
+    """Return what a call returns, in words, if some serialiser may reject it."""
+    match context.resolve(visit.function, func):
+        case (Function(is_generator=True, decorators=()),):
+            return "a generator"
+        case (ClassInfo() as cls,) if _is_plain_object(context, cls):
+            return f"an instance of {cls.name}"
+        case (str() as name,) if name in _ITERATORS:
+            return "an iterator" if context.is_python3(visit.function) else None
+        case (str() as name,):
+            made = getattr(builtins, name, None)
+            raised = isinstance(made, type) and issubclass(made, BaseException)
+            return "an exception" if raised else "binary data" if name in _BINARY else _KINDS.get(name)
+        case () if isinstance(func, Attr):
+            owner = definition(visit, func.obj)
+            makers = _makers(context, owner) if owner is not None else ()
+            is_binary = any(f"{maker.partition('.')[0]}.{func.name}" in _BINARY for maker in makers)
+            return (
+                "binary data" if is_binary else _RESULTS.get((_kind_at(context, visit, func.obj), func.name))
+            )
         case _:
             return None
 
