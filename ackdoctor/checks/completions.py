@@ -18,7 +18,7 @@ from ackdoctor.flow.witness import (
     line_text,
     raising_visit,
 )
-from ackdoctor.model.cfg import Call, Closure, EdgeKind, Function, Next, Throw, Way
+from ackdoctor.model.cfg import Bind, Call, Closure, Drop, EdgeKind, Function, Instr, Item, Next, Throw, Way
 from ackdoctor.model.dialect import KEEPER, EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Op, Stage
@@ -208,15 +208,19 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
             known = contents in (Contents(stage, every=True), UNKNOWN)
-            if not known or not isinstance(field, Field) or field.taken or field.part:
+            if not known or not isinstance(field, Field) or field.taken:
                 continue
             never = field.name not in shrunk
             every = contents != UNKNOWN
+            if field.part and not (every and (never or _shrinks_here(context, flow, field.name))):
+                continue  # another handler may remove the whole entry
             if may_shrink_inside(context, field.name) or not (every or never):
                 continue
             removals = (use for use in uses(context, field=field.name) if use.how != "pass")
             steps = {visit.step for visit, _, _ in points_back(ended.path)}
             if any(use.step in steps and shrinks(context, use) for use in removals):
+                continue
+            if field.part and any(_replaces_entry(step.op) for step in steps):
                 continue
             done = (token for token, held in ended.state.tokens.items() if held.stage is stage)
             own = (each for each in done if field.holds(each) and (every or each.collection == field))
@@ -228,7 +232,17 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
             if token is None or first is None or not (every or _is_in_loop(first)):
                 continue
             if context.is_first((field.name, stage)):
-                yield _Kept(flow, ended, field, token, first, every, never)
+                yield _Kept(flow, ended, field, token, first, every and not field.part, never)
+
+
+def _replaces_entry(op: Instr) -> bool:
+    """Whether an instruction may replace or empty a collection inside another one: `group["rows"] = []`, `del rows[:]`."""
+    return isinstance(op, Drop) or (isinstance(op, Bind) and isinstance(op.target, Item))
+
+
+def _shrinks_here(context: RuleContext, flow: Flow, field: str) -> bool:
+    """Whether only the function of a handler itself removes anything from a field."""
+    return all(use.function is flow.function for use in uses(context, field=field) if shrinks(context, use))
 
 
 def _is_in_loop(place: Path) -> bool:

@@ -217,7 +217,7 @@ def hides_failure(context: RuleContext, method: Function, index: int) -> bool:
         case Call() as call:
             return is_no_remedy(context, method, index, call)
         case Bind() as op:
-            return keeps_nothing(op)
+            return keeps_nothing(context, method, op)
         case _:
             return True
 

@@ -1,7 +1,7 @@
 """What a component emits: values that cannot be serialised, and streams and fields that it does not declare."""
 
 import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import Definition, definition
@@ -63,6 +63,21 @@ _KINDS = {
     **{f"pandas.{kind}": f"a pandas {kind}" for kind in ("DataFrame", "Series", "Timestamp")},
     "re.compile": "a compiled pattern",
 }
+_BINARY = frozenset(  # their first bytes, or random ones, are no UTF-8
+    "hashlib.digest hmac.digest os.urandom secrets.token_bytes zlib.compress gzip.compress lzma.compress".split()
+)
+_RESULTS: Mapping[
+    tuple[str | None, ...], str
+] = {  # what the method of such a value, or an operation with another one, makes of it
+    ("a datetime", "date"): "a date",
+    ("a datetime", "time"): "a time of day",
+    **dict.fromkeys((("a datetime", "replace"), ("a datetime", "astimezone")), "a datetime"),
+    ("a datetime", "-", "a datetime"): "a timedelta",
+    ("a date", "-", "a date"): "a timedelta",
+    **{(kind, op, "a timedelta"): kind for kind in ("a datetime", "a date", "a timedelta") for op in "+-"},
+    **{("a set", way): "a set" for way in "union intersection difference symmetric_difference copy".split()},
+    **{("a set", op, "a set"): "a set" for op in "|&-^"},
+}
 _ITERATORS = frozenset(("map", "filter", "zip", "reversed", "enumerate", "range"))  # lists in Python 2
 _REJECTED_BY_ALL = frozenset(("a generator", "an open file"))
 _REJECTED_BY_PLAIN_JSON = frozenset(("a Decimal", "bytes"))
@@ -84,6 +99,7 @@ _ADVICE = {  # phrases of the catalogue
     "a Decimal": "text",
     "an exception": "text",
     "bytes": "bytes",
+    "binary data": "binary",
 }
 
 
@@ -177,6 +193,8 @@ def _rejected(context: RuleContext, visit: Path, expr: Expr, depth: int = 0) -> 
     if word in _REJECTED_BY_PLAIN_JSON:
         python2 = context.program.units[found.visit.function.path].python2
         return word if serializer == "json" and not (python2 and word == "bytes") else None
+    if word == "binary data" and (serializer == "msgpack" or not context.is_python3(found.visit.function)):
+        return None
     return word if word in _REJECTED_BY_ALL or serializer != "pickle" else None
 
 
@@ -195,22 +213,49 @@ def _kind(context: RuleContext, found: Definition) -> str | None:
             return "a view of a dict" if context.is_python3(found.visit.function) else None
         case Attr() as place if (field := context.own_field(found.visit.function, place)) is not None:
             return _kind_of_field(context, field)
+        case Mix(op=op, parts=(left, right)):
+            return _RESULTS.get(
+                (_kind_at(context, found.visit, left), op, _kind_at(context, found.visit, right))
+            )
         case Call(func=func):
-            match context.resolve(found.visit.function, func):
-                case (Function(is_generator=True, decorators=()),):
-                    return "a generator"
-                case (ClassInfo() as cls,) if _is_plain_object(context, cls):
-                    return f"an instance of {cls.name}"
-                case (str() as name,) if name in _ITERATORS:
-                    return "an iterator" if context.is_python3(found.visit.function) else None
-                case (str() as name,):
-                    made = getattr(builtins, name, None)
-                    raised = isinstance(made, type) and issubclass(made, BaseException)
-                    return "an exception" if raised else _KINDS.get(name)
-                case _:
-                    return None
+            return _kind_of_result(context, found.visit, func)
         case _:
             return None
+
+
+def _kind_of_result(context: RuleContext, visit: Path, func: Expr) -> str | None:
+    """Return what a call returns, in words, if some serialiser may reject it."""
+    match context.resolve(visit.function, func):
+        case (Function(is_generator=True, decorators=()),):
+            return "a generator"
+        case (ClassInfo() as cls,) if _is_plain_object(context, cls):
+            return f"an instance of {cls.name}"
+        case (str() as name,) if name in _ITERATORS:
+            return "an iterator" if context.is_python3(visit.function) else None
+        case (str() as name,):
+            made = getattr(builtins, name, None)
+            raised = isinstance(made, type) and issubclass(made, BaseException)
+            return "an exception" if raised else "binary data" if name in _BINARY else _KINDS.get(name)
+        case () if isinstance(func, Attr):
+            owner = definition(visit, func.obj)
+            makers = _makers(context, owner) if owner is not None else ()
+            is_binary = any(f"{maker.partition('.')[0]}.{func.name}" in _BINARY for maker in makers)
+            return (
+                "binary data" if is_binary else _RESULTS.get((_kind_at(context, visit, func.obj), func.name))
+            )
+        case _:
+            return None
+
+
+def _kind_at(context: RuleContext, visit: Path, expr: Expr) -> str | None:
+    found = definition(visit, expr)
+    return _kind(context, found) if found is not None else None
+
+
+def _makers(context: RuleContext, found: Definition) -> frozenset[str]:
+    """Return the qualified names of the function that makes a value."""
+    func = found.value.func if isinstance(found.value, Call) else None
+    return context.qualified_names(found.visit.function, func) if func is not None else frozenset()
 
 
 def _is_plain_object(context: RuleContext, cls: ClassInfo) -> bool:

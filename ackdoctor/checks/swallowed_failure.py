@@ -287,8 +287,10 @@ def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:
             return value is None or not _is_asked(caught)
         case Call() as call:
             return is_no_remedy(context, function, index, call)
+        case Bind(target=Attr(), value=Literal()) if not isinstance(caught.step.op, Catch):
+            return True  # a flag that `finally` resets, also after success
         case Bind() as op:
-            return keeps_nothing(op)
+            return keeps_nothing(context, function, op)
         case _:
             return True
 

@@ -100,7 +100,7 @@ AGGREGATES = frozenset(  # functions that only read a collection
 )
 CONTAINER_VIEWS = frozenset(
     "items values keys copy itervalues iteritems iterkeys entrySet keySet iterator listIterator stream descendingIterator "
-    "asMap subList elements toArray parallelStream sorted distinct collect toList".split()
+    "_replace asMap subList elements toArray parallelStream sorted distinct collect toList".split()
 )
 LIVE_VIEWS = frozenset(  # of these, those that write through to the collection
     "keySet entrySet values subList iterator listIterator descendingIterator".split()
@@ -122,8 +122,14 @@ THREADS = frozenset(
 )
 
 SCHEDULERS = frozenset(
-    "call_later call_soon call_soon_threadsafe create_task ensure_future add_callback addCallback addCallbacks "
-    "addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
+    "call_later call_soon call_soon_threadsafe create_task ensure_future add_callback add_callbacks add_errback "
+    "addCallback addCallbacks addErrback addBoth callLater subscribe register on_delivery add_listener after".split()
+)
+
+CLIENT_CALLBACKS = (
+    frozenset(  # of a future of kafka-python or the Cassandra driver, which run them on their own threads
+        "add_callback add_callbacks add_errback".split()
+    )
 )
 
 ASYNC_SUFFIX = "async"  # of calls that return at once: `putAsync(row, callback)`

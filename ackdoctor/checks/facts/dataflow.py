@@ -23,6 +23,7 @@ from ackdoctor.model.cfg import (
     Expr,
     Function,
     Global,
+    Instr,
     Item,
     Mix,
     Name,
@@ -126,13 +127,25 @@ def derived_names(function: Function, names: frozenset[str]) -> frozenset[str]:
 def _targets_by_name(function: Function) -> Mapping[str, set[str]]:
     """Map each local to those that are assigned an expression with it."""
     targets: dict[str, set[str]] = {}
+    outer = function.captures | {function.receiver}
     for step in function.cfg.steps:
         if isinstance(step.op, (Bind, Update, Unpack, Next, Call)):
-            assigned = set(assigned_locals(step.op))
+            assigned = {*assigned_locals(step.op), *_filled_locals(step.op)} - outer
             for value in operands(step.op):
                 for name in names_in(value):
                     targets.setdefault(name, set()).update(assigned)
     return targets
+
+
+def _filled_locals(op: Instr) -> Iterator[str]:
+    """Yield the local object that an instruction puts values into: `message["To"] = to`, `message.set_content(body)`."""
+    match op:
+        case Bind(target=Item(obj=Name(id=name))):
+            yield name
+        case Call(func=Attr(obj=Name(id=name)), dropped=True):
+            yield name
+        case _:
+            pass
 
 
 # ---- canonical forms ----

@@ -7,7 +7,7 @@ from ackdoctor.checks.facts.dataflow import argument_of, derived_names, mentions
 from ackdoctor.checks.facts.fields import reads_field, uses_resource
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path
-from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
+from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, names_in, operands
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.origins import is_remote_library
@@ -135,13 +135,14 @@ def _is_client_error(context: RuleContext, function: Function, name: str) -> boo
     return any(not each.startswith("java.") and is_remote_library(library, unit, each) for each in outside)
 
 
-def keeps_nothing(op: Bind) -> bool:
-    """Whether an assignment keeps nothing of the failed work: a temporary, a counter, or a connection that is given up."""
+def keeps_nothing(context: RuleContext, function: Function, op: Bind) -> bool:
+    """Whether an assignment keeps nothing of the failed work: a temporary, a counter, or a connection given up or replaced."""
     match op:
         case Bind(target=Name(id=name)):
             return name.startswith("%")
         case Bind(target=Attr() as field, value=value):
-            return value == Literal(None) or value == Mix("+", (field, Literal(1)))
+            counts = value == Mix("+", (field, Literal(1)))
+            return value == Literal(None) or counts or context.is_remote(function, value)
         case _:
             return False
 
@@ -149,6 +150,7 @@ def keeps_nothing(op: Bind) -> bool:
 def is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
     """Whether a call in an exception handler does nothing about the failure: it logs, counts, asks, tidies up or undoes."""
     tidies = not call.args and index in cleanup_calls(function)  # or only asks for what is logged
+    tidies = tidies or _opens_connection(context, function, call)
     known = context.verb_kind(function, call) in _NO_REMEDY or (
         not call.dropped and context.is_computation(function, call.func)
     )
@@ -194,6 +196,28 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
         if acts or isinstance(op, (Test, Throw)):
             return None
     return branches[0] if len(branches) == 1 else None
+
+
+def _opens_connection(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call makes a new client, by itself or in a method of the component that does nothing else."""
+    if not call.dropped:
+        on_field = isinstance(call.func, Attr) and context.own_field(function, call.func.obj) is not None
+        with_data = any(
+            set(names_in(arg.value)) - {function.receiver} and not context.is_remote(function, arg.value)
+            for arg in call.args
+        )
+        return context.is_remote(function, call.result) and not with_data and not (on_field and call.args)
+    helper = context.own_method(function, call.func)
+    if helper is None or call.args or function is helper:
+        return False
+    ops = [(index, step.op) for index, step in enumerate(helper.cfg.steps)]
+    kept = [op for _, op in ops if isinstance(op, Bind) and isinstance(op.target, Attr)]
+    calls = [(index, op) for index, op in ops if isinstance(op, Call)]
+    return (
+        bool(kept)
+        and all(keeps_nothing(context, helper, op) for op in kept)
+        and all(is_no_remedy(context, helper, index, op) for index, op in calls)
+    )
 
 
 def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:

@@ -49,7 +49,7 @@ def skip_groups(context: Context, function: Function, state: State, op: Next) ->
 
     Whether there are tuples without a group is unknown.
     """
-    body = function.cfg.bodies[_head(function, op.loop)]
+    body = function.cfg.bodies[loop_heads(function)[op.loop]]
     inner = [step.op for step in function.cfg.steps[body.start : body.stop] if isinstance(step.op, Next)]
     for each in inner:
         whole = evaluate(context, function, state, each.iterable)

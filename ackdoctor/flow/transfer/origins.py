@@ -31,6 +31,7 @@ from ackdoctor.libraries import Library
 from ackdoctor.libraries.vocabulary import (
     ACCESSES,
     AMBIGUOUS_EXECUTORS,
+    CLIENT_CALLBACKS,
     COLLECTION_WRAPPERS,
     EXECUTOR_WORDS,
     LOGGING,
@@ -82,6 +83,8 @@ def may_raise(context: Context, function: Function, call: Call) -> bool:
 def runs_on_thread(context: Context, function: Function, call: Call) -> bool:
     """Whether a call runs code among its arguments on another thread; `execute` of a retry or a transaction does not."""
     name = last_name(call.func)
+    if name in CLIENT_CALLBACKS and isinstance(call.func, Attr):
+        return is_remote(context, function, call.func.obj)
     if name not in AMBIGUOUS_EXECUTORS or not isinstance(call.func, Attr):
         return name in context.library.threads
     names = declared_names(context, function, call.func.obj)
