@@ -20,6 +20,7 @@ ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "ackdoctor"
 MODULES = sorted(path.relative_to(ROOT).as_posix() for path in PACKAGE.rglob("*.py"))
 LONGEST_FUNCTION = 60  # lines; aim at 40
+LONGEST_MODULE = 600  # lines; of the tests too
 BANNED = {"utils", "helpers", "common", "misc", "manager"}
 
 
@@ -29,6 +30,12 @@ def test_a_function_is_short(module):
         f"{module}:{name}" for name, lines in _syntax(ROOT / module).functions if lines > LONGEST_FUNCTION
     ]
     assert long == []
+
+
+def test_no_module_is_too_long():
+    paths = [*PACKAGE.rglob("*.py"), *Path(__file__).parent.rglob("*.py")]
+    lines = {path.relative_to(ROOT).as_posix(): len(path.read_text("utf-8").splitlines()) for path in paths}
+    assert [f"{name}: {count}" for name, count in lines.items() if count > LONGEST_MODULE] == []
 
 
 class _Syntax(NamedTuple):

@@ -82,7 +82,9 @@ def screen_of_pytest(*arguments: str) -> str:
     environment = {name: value for name, value in os.environ.items() if name not in {"CI", "BUILD_NUMBER"}}
     environment |= {"COLUMNS": "80", "PYTEST_ADDOPTS": ""}
     done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
-    return re.sub(r"in \d+\.\d+s =", "in 0.05s =", done.stdout) + done.stderr
+    # a longer duration leaves less room for the signs around it
+    closing = re.compile(r"=+( .* in )\d+\.\d+s(?: \([\d:]+\))? =+")
+    return closing.sub(lambda line: f"{line[1]}0.05s ".center(80, "="), done.stdout) + done.stderr
 
 
 def screen_of_spark(*arguments: str) -> str:

@@ -32,16 +32,17 @@ from ackdoctor.cli.commands import (
     spark_settings,
 )
 from ackdoctor.cli.output import (
+    Progress,
     complain,
     context_for,
     destination,
     filter_findings,
+    progress,
     require_not_an_input,
     require_writable,
     settings_for,
     write_screen,
 )
-from ackdoctor.cli.progress import Progress, progress
 from ackdoctor.config import nearest
 from ackdoctor.diagnose.diagnosis import deaths
 from ackdoctor.diagnose.symptoms import Death

@@ -15,8 +15,7 @@ from typing import Annotated
 import typer
 
 from ackdoctor.cli.commands import STDIN, formats_option, lines_of, rule_names
-from ackdoctor.cli.output import complain, context_for, destination, write_screen
-from ackdoctor.cli.progress import progress
+from ackdoctor.cli.output import complain, context_for, destination, progress, write_screen
 from ackdoctor.diagnose.diagnosis import Places, diagnose
 from ackdoctor.model import UsageError
 from ackdoctor.reporters import counted

@@ -26,8 +26,7 @@ from ackdoctor.cli.commands import (
     seconds_option,
     severity_of,
 )
-from ackdoctor.cli.output import complain, filter_findings, settings_for, write_report
-from ackdoctor.cli.progress import Progress, progress
+from ackdoctor.cli.output import Progress, complain, filter_findings, progress, settings_for, write_report
 from ackdoctor.heap import growth, judge
 from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.growth import Histogram, most_common_jvm, parse, timed

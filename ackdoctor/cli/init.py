@@ -16,8 +16,7 @@ import typer
 
 from ackdoctor import __version__
 from ackdoctor.cli.commands import Jobs, known_word, nonempty
-from ackdoctor.cli.output import complain, complain_unread, context_for, destination
-from ackdoctor.cli.progress import progress
+from ackdoctor.cli.output import complain, complain_unread, context_for, destination, progress
 from ackdoctor.config import Settings, settings_in
 from ackdoctor.lint.baseline import entries_of, text_of
 from ackdoctor.lint.result_cache import cache_folder

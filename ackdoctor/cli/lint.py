@@ -3,11 +3,12 @@
 import os.path
 import re
 import sys
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -24,18 +25,18 @@ from ackdoctor.cli.commands import (
     known_word,
     nonempty,
 )
-from ackdoctor.cli.fix import WITH_FIXES, Fixing, repair
 from ackdoctor.cli.output import (
     FOR_PEOPLE,
     complain,
     context_for,
     destination,
+    escaped_report,
     escaping,
+    progress,
     require_not_an_input,
     require_writable,
     write_step_summary,
 )
-from ackdoctor.cli.progress import progress
 from ackdoctor.config import FILES, FORMATS, Settings
 from ackdoctor.lint.discover import discover
 from ackdoctor.lint.result_cache import cache_folder
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from ackdoctor.cli.rerun import State
     from ackdoctor.lint.baseline import Baseline, Comparison
     from ackdoctor.lint.repair import Repairs
-
 
 _EXCLUSIVE = (
     ("--config", "--isolated"),
@@ -205,7 +205,7 @@ class Lint:
         """Whether a path is `-`."""
         return STDIN in (self.paths or ())
 
-    def _fixing(self, settings: Settings, text: tuple[str, bytes] | None) -> Fixing:
+    def _fixing(self, settings: Settings, text: tuple[str, bytes] | None) -> "Fixing":
         """Return what to do with fixes; the setting `fix` counts only where `--fix` may be given."""
         otherwise = self.diff or self.fix_only or self.watch or self.write_baseline or self.show_files
         return Fixing(
@@ -469,3 +469,55 @@ def _write_report(options: Lint, settings: Settings, report: Report, sources: So
             reporter("summary")(report, text, context)
     if shape == "github":
         write_step_summary(report, context)
+
+
+# ---- fixes ----
+
+
+WITH_FIXES = frozenset(("json", "json-lines", "sarif"))  # formats that hold fixes
+
+
+class Fixing(NamedTuple):
+    """The options of a run; `stdin` is the name of the only file, if that is standard input."""
+
+    apply: bool
+    unsafe: bool
+    diff: bool
+    quiet: bool
+    stdin: str | None
+
+
+def repair(repairs: "Repairs", report: Report, options: Fixing) -> Report:
+    """Fix files, or show the edits, or add the fixes to the findings; return the report on what is left."""
+    if not options.apply:
+        return repairs.offer_all(report, unsafe=options.unsafe)
+    left = repairs.fix(report, unsafe=options.unsafe)
+    more = 0
+    if not options.unsafe:
+        more = sum(each.fix is not None for each in repairs.offer(left, safe=False).findings)
+    if options.diff:
+        sys.stdout.write(escaped_report(repairs.diff(), "full"))
+    else:
+        left = left if repairs.write() else repairs.on_disk()
+        if options.stdin is not None:
+            sys.stdout.flush()
+            sys.stdout.buffer.write(repairs.after.get(options.stdin, repairs.before[options.stdin]))
+    for path, why in sorted(repairs.refused.items()):
+        complain(f"{path}: not fixed: {why}", prefix="")
+    if not options.quiet:
+        complain(_summary(repairs, more, would=options.diff))
+    return left
+
+
+def _summary(repairs: "Repairs", more: int, *, would: bool) -> str:
+    amounts: Counter[str] = Counter()
+    for (_, code), amount in repairs.fixed.items():
+        amounts[code] += amount
+    total = amounts.total()
+    codes = ", ".join(f"{amount} {code}" for code, amount in sorted(amounts.items()))
+    parts = [
+        f"{'would fix' if would else 'fixed'} {counted(total, 'finding')}" + (f" ({codes})" if codes else "")
+    ]
+    if more:
+        parts.append(f"{more} {'fix is' if more == 1 else 'fixes are'} available with --unsafe-fixes")
+    return "; ".join(parts)

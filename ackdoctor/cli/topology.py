@@ -27,11 +27,11 @@ from ackdoctor.cli.output import (
     context_for,
     destination,
     escaping,
+    progress,
     require_not_an_input,
     require_writable,
     width_for,
 )
-from ackdoctor.cli.progress import progress
 from ackdoctor.config import GUARANTEES, Settings, nearest
 from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint

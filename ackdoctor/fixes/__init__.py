@@ -10,23 +10,17 @@ from dataclasses import replace
 from pathlib import Path
 
 from ackdoctor.fixes import (
-    anchors,
     completions,
+    emits,
     endless,
-    ignores,
-    java_anchors,
     java_paths,
     java_spouts,
-    java_ticks,
     missing,
-    moves,
-    overwrites,
-    payloads,
     python_paths,
     settings,
     spouts,
 )
-from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.document import Document, Node, NoFix
 from ackdoctor.model.finding import Finding, Fix, PathWitness
 from ackdoctor.rulebook import (
     ACK_AND_FAIL,
@@ -81,7 +75,7 @@ __all__ = [
     "open_document",
 ]
 
-_Propose = Callable[[Finding, Document], Fix | None]
+_Propose = Callable[[Finding, Document], Fix]  # raises NoFix
 
 FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are tried
     MISSING_ACK: (
@@ -110,8 +104,8 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
     ACK_AND_FAIL: (
         completions.complete_once,
         completions.fail_or_ack,
-        moves.leave_after_failure,
-        moves.ack_last,
+        completions.leave_after_failure,
+        completions.ack_last,
     ),
     TICK_COMPLETION: (
         python_paths.leave_tick,
@@ -119,16 +113,16 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
         python_paths.complete_exit,
         python_paths.complete_branch,
         python_paths.complete_end,
-        java_ticks.skip_ticks,
+        java_paths.skip_ticks,
     ),
-    UNANCHORED_EMIT: (anchors.add_anchor, java_anchors.anchor_in_handler, java_anchors.anchor_in_helper),
-    EMIT_AFTER_ACK: (moves.leave_after_failure, moves.ack_behind_emit),
+    UNANCHORED_EMIT: (emits.add_anchor, emits.anchor_in_handler, emits.anchor_in_helper),
+    EMIT_AFTER_ACK: (completions.leave_after_failure, completions.ack_behind_emit),
     BLOCKING_NEXT_TUPLE: (endless.return_each_round,),
-    PENDING_OVERWRITE: (overwrites.fail_replaced,),
+    PENDING_OVERWRITE: (missing.fail_replaced,),
     UNBOUNDED_PENDING: (settings.bound_pending,),
     DEAD_SETTING: (settings.remove_setting, settings.submit_settings),
-    WRONG_ANCHOR: (anchors.repair_arguments,),
-    UNSERIALISABLE_EMIT: (payloads.convert_field,),
+    WRONG_ANCHOR: (emits.repair_arguments,),
+    UNSERIALISABLE_EMIT: (emits.convert_field,),
     SPOUT_EMIT_WITHOUT_ID: (spouts.pass_id, spouts.track, java_spouts.track, java_spouts.track_all),
     SPOUT_WITHOUT_REPLAY: (spouts.track, java_spouts.track),
     SPOUT_BUFFER_LEAK: (
@@ -138,7 +132,7 @@ FIXES: Mapping[str, tuple[_Propose, ...]] = {  # in the order in which they are 
         java_spouts.forget_on_replay,
     ),
     ENDLESS_REPLAY: (spouts.limit, java_spouts.limit),
-    UNUSED_IGNORE: (ignores.remove,),
+    UNUSED_IGNORE: (settings.remove_ignore,),
 }
 
 
@@ -146,10 +140,10 @@ SAFE: Mapping[str, tuple[_Propose, ...]] = {  # the others are unsafe; these too
     MISSING_ACK: (python_paths.pass_tuple,),
     DOUBLE_ACK: (completions.complete_once,),
     ACK_WITH_AUTO_ACK: (completions.leave_to_framework,),
-    ACK_AND_FAIL: (completions.complete_once, moves.leave_after_failure),
+    ACK_AND_FAIL: (completions.complete_once, completions.leave_after_failure),
     TICK_COMPLETION: FIXES[TICK_COMPLETION][:-1],
-    UNANCHORED_EMIT: (anchors.add_anchor, java_anchors.anchor_in_handler),
-    EMIT_AFTER_ACK: (moves.leave_after_failure,),
+    UNANCHORED_EMIT: (emits.add_anchor, emits.anchor_in_handler),
+    EMIT_AFTER_ACK: (completions.leave_after_failure,),
     WRONG_ANCHOR: FIXES[WRONG_ANCHOR],
     UNSERIALISABLE_EMIT: FIXES[UNSERIALISABLE_EMIT],
     SPOUT_BUFFER_LEAK: (spouts.call_framework,),
@@ -201,8 +195,11 @@ def fixes_of(finding: Finding, document: Document) -> Iterator[Fix]:
         return
     shared = bool(finding.home or finding.heritage)
     for propose in FIXES.get(finding.code, ()):
-        fix = propose(finding, document)
-        if fix is not None and not (document.java and _breaks(document, fix)):
+        try:
+            fix = propose(finding, document)
+        except NoFix:
+            continue
+        if not (document.java and _breaks(document, fix)):
             yield replace(fix, safe=fix.safe and not shared and propose in SAFE.get(finding.code, ()))
 
 

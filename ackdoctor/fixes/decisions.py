@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES, parameters
+from ackdoctor.fixes.document import SCOPES, Document, Node, NoFix
+from ackdoctor.fixes.handlers import parameters
 
-__all__ = ["is_dead", "is_dropped_on_purpose", "is_undecided", "verb_at"]
+__all__ = ["is_buffered", "is_dead", "is_dropped_on_purpose", "is_undecided", "verb_at"]
 
 _READ = re.compile(
     r"(?!\w*And[A-Z])(?:get|(?:is|has)[A-Z]|contains|equals|startsWith|endsWith|matche?[sr]|length$|size$|indexOf|compare|parse"
@@ -46,11 +46,17 @@ _NO = re.compile(
     rf"(?:not\s+|!\s*){_VALUE}|{_VALUE}\s*(?:(?:is|==)\s*{_NOTHING}|!=\s*(?!{_NOTHING}\b)[\w.]+|<=?\s*0)"
 )
 _YES = re.compile(rf"{_VALUE}(?:\s*(?:(?:is\s+not|!=)\s*{_NOTHING}|==\s*(?!{_NOTHING}\b)[\w.]+|>=?\s*[01]))?")
+_STORE = r"\.\s*(?:add\w*|append|insert\w*|offer\w*|push|put\w*|merge|compute\w*|set|write\w*)\s*\("
+_EMPTIED = (
+    r"\.\s*(?:clear|poll\w*|pop|drainTo|remove\w*|setLength|delete|take|flush|commit|execute\w*|iterator|stream"
+    r"|entrySet|values|forEach|reset|toArray)\s*\("
+)
+_LATER = re.compile(r"\.\s*(?:enqueue|schedule|submit|buffer|queue|defer)\w*\s*\(|\b\w+Async\s*\(")
 _DEEPEST = 4  # calls of the component's own methods
 
 
 def verb_at(node: Node, handler: Node, document: Document, name: str) -> str:
-    """Return what completes the input `name` on a path to a node: "ack", "fail", or "" if neither is certain.
+    """Return what completes the input `name` on a path to a node, "ack" or "fail"; raise NoFix if neither is certain.
 
     The settings decide first, but a tuple whose work failed is failed in any case.
     """
@@ -61,7 +67,9 @@ def verb_at(node: Node, handler: Node, document: Document, name: str) -> str:
         return document.on_missing_path
     if path.is_dropped():
         return "ack"
-    return "fail" if path.is_refused() else ""
+    if path.is_refused():
+        return "fail"
+    raise NoFix
 
 
 def is_dropped_on_purpose(node: Node, handler: Node, document: Document, name: str) -> bool:
@@ -89,11 +97,8 @@ def is_undecided(handler: Node, document: Document, name: str) -> bool:
 
 def is_dead(node: Node, document: Document) -> bool:
     """Whether a node is below an `if False`."""
-    above = (each for each in node.around() if each.kind == "if")
-    never = (
-        each for each in above if document.source(_condition(each)).strip("() ") in ("False", "false", "0")
-    )
-    return any(_below(each, node) is _then(each) for each in never)
+    above = (each for each in node.around() if each.kind == "if" and _is_never(each, document))
+    return any(_below(each, node) is _then(each) for each in above)
 
 
 class _Path:
@@ -222,7 +227,7 @@ class _Path:
         found, names = [], [name]
         for _ in range(_DEEPEST):
             found = [each for each in self._methods() if each.name in names]
-            names += [call.name for each in found for call in each.walk() if call.kind == "call"]
+            names += [call.name for each in found for call in each.calls()]
         fields = {match for each in found for match in self._fields_in(self._document.source(each))}
         return bool(found) and all(map(_READ.match, names)) and fields <= self._constants
 
@@ -235,13 +240,10 @@ class _Path:
         known = None if known is not None and re.search(r"\bnot\s+in\b", text) else known
         found = known if taken else new
         field = next((each for each in found.groups() if each), "") if found is not None else ""
-        call = next((each for each in condition.walk() if each.kind == "call"), None)
-        keys = [each for each in call.children if each.kind == "argument"] if call and field else []
-        keys = keys or condition.children[:1]
-        fails = any(
-            each.kind == "handler" or (each.kind == "call" and each.name == "fail")
-            for each in self._handler.walk()
-        )
+        call = next(condition.calls(), None)
+        keys = (call.arguments if call and field else []) or condition.children[:1]
+        handles = any(each.kind == "handler" for each in self._handler.walk())
+        fails = handles or any(True for _ in self._handler.calls("fail"))
         return bool(field) and not fails and self._is_collection(field) and all(map(self.is_about, keys))
 
     def _is_collection(self, field: str) -> bool:
@@ -271,12 +273,8 @@ class _Path:
 
     def _decodes(self, whole: Node | None) -> bool:
         """Whether the body of a `try` only decodes the input: what it raises, it raises again for the same input."""
-        body = (
-            next((each for each in whole.children if each.kind == "block"), None)
-            if whole is not None
-            else None
-        )
-        if body is None or whole is None:
+        body = whole.block if whole is not None else None
+        if body is None:
             return False
         inside = _Path(next(iter(body.children), body), self._handler, self._document, self._name)
         return all(map(inside._reads, body.children))  # another path of the same handler
@@ -325,7 +323,7 @@ class _Path:
         """Whether a statement changes one of some fields, and nothing else but a local."""
         text = self._document.source(statement)
         field = rf"(?:{self._own}\.)?(?:{'|'.join(fields)})\b"
-        calls = (each for each in statement.walk() if each.kind == "call" and not _READ.match(each.name))
+        calls = (each for each in statement.calls() if not _READ.match(each.name))
         own = all(re.match(field, self._document.source(each)) for each in calls)
         local = any(each.kind == "bound" for each in statement.walk()) and not text.startswith(
             f"{self._own}."
@@ -423,14 +421,11 @@ def _below(above: Node, node: Node) -> Node:
 
 def _goes_on(catch: Node, document: Document) -> bool:
     """Whether the code behind a `try` that does more than read runs after this `catch` too."""
-    block, whole = next(each for each in catch.children if each.kind == "block"), catch.parent
-    works = any(
-        _is_work(call, document)
-        for part in (whole.children if whole is not None else ())
-        if part.kind == "block"
-        for call in part.walk()
-    )
-    return works and not (block.children and block.children[-1].kind in ("return", "raise"))
+    block, whole = catch.block, catch.parent
+    tried = (each for each in (whole.children if whole is not None else ()) if each.kind == "block")
+    works = any(_is_work(call, document) for each in tried for call in each.calls())
+    leaves = block is not None and block.children and block.children[-1].kind in ("return", "raise")
+    return works and not leaves
 
 
 def _values_of(bound: Node) -> list[Node]:
@@ -461,3 +456,77 @@ def _is_work(node: Node, document: Document) -> bool:
     owner = document.source(node.children[0]).removeprefix("this.") if node.children else ""
     asks = node.name in ("add", "putIfAbsent") and re.fullmatch(r"\w+", owner)
     return not (asks and re.search(rf"\b\w*(?:Set|Map)(?:<[^;=()]*>)?\s+{owner}\b", document.text))
+
+
+# ---- work that waits in a buffer ----
+
+
+def is_buffered(document: Document, handler: Node, end: int) -> bool:
+    """Whether the handler before an offset, or a method it calls, fills a buffer or hands its work to other code."""
+    scope = handler.nearest("class")
+    whole = document.source(scope) if scope is not None else document.source(handler)
+    parts = [document.text[handler.children[-1].start : end]]
+    parts += (document.source(each) for each in _called(handler, end))
+    return any(_LATER.search(part) for part in parts) or any(
+        _is_emptied(whole, name) for part in parts for name in _stored(part) if not _is_new(handler, name)
+    )
+
+
+def _called(handler: Node, end: int) -> list[Node]:
+    """Return the methods of the class that a handler calls before an offset, and those that they call."""
+    scope = handler.nearest("class")
+    own = [each for each in scope.children if each.kind == "function"] if scope is not None else []
+    names = {call.name for call in handler.calls() if call.start < end}
+    for _ in range(_DEEPEST):
+        names |= {call.name for each in own if each.name in names for call in each.calls()}
+    return [each for each in own if each.name in names and each is not handler]
+
+
+def _stored(code: str) -> set[str]:
+    """Return the variables into which code stores: by a call, by an index, or by appending to a text."""
+    patterns = (
+        rf"(\w+)\s*{_STORE}",
+        r"(\w+)\s*\[[^\]]*\]\s*=[^=]",
+        r"(\w+)\s*\+=\s*[^\d\s]",
+        r"(?m)^\s*(?:this\.)?(\w+)\s*=[^=]",
+    )
+    return {name for pattern in patterns for name in re.findall(pattern, code)}
+
+
+def _is_emptied(whole: str, name: str) -> bool:
+    """Whether the class empties a variable, sends all of it, or replaces it."""
+    patterns = (
+        rf"\b{name}\s*{_EMPTIED}",
+        rf"[(,:]\s*(?:this\.)?{name}\s*[,)]",
+        rf"\b{name}\s*=\s*(?:new\b|\"\")",
+    )
+    found = [each for pattern in patterns for each in re.finditer(pattern, whole)]
+    declared = re.compile(rf"[\w>\]]\s+{name}\s*=\s*(?:new\b|\"\")")
+    made = {each.end() for each in declared.finditer(whole)}
+    texts = re.search(rf"\b{name}\.(?:toString|length)\s*\(", whole)
+    return bool(texts) or any(each.end() not in made for each in found)
+
+
+def _is_new(handler: Node, name: str) -> bool:
+    """Whether a name is a parameter, or a local whose value is no part of a field: a new object, or a text."""
+    declared = [
+        node for node in handler.walk() if node.kind == "bound" and node.name == name and _is_declared(node)
+    ]
+    return name in parameters(handler) or any(not _is_part_of_field(node, handler) for node in declared)
+
+
+def _is_part_of_field(bound: Node, handler: Node) -> bool:
+    """Whether a local is read from a field or from a method of the component."""
+    above = bound.parent
+    names = {node.name for node in handler.walk() if node.kind == "bound"} | set(parameters(handler))
+    values = [each for each in above.children if each.start > bound.start] if above is not None else []
+    first = next((node for each in values[:1] for node in each.walk() if not node.children), None)
+    return first is not None and (first.kind == "call" or (first.kind == "name" and first.name not in names))
+
+
+def _is_declared(bound: Node) -> bool:
+    """Whether a write declares a variable: the declarator ends with its value, and another node holds it."""
+    above = bound.parent.parent if bound.parent is not None else None
+    return bound.parent is not None and (
+        bound.parent.kind == "loop" or (above is not None and above.kind not in ("expression", "field"))
+    )

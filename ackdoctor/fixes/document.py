@@ -18,14 +18,42 @@ The text keeps its line ends and tabs; `with_edits` returns the file in its own 
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
-from ackdoctor.model.finding import Edit
+from ackdoctor.model.finding import Edit, Finding, Fix
 from ackdoctor.model.source import Span
 
+V = TypeVar("V")
+SCOPES = ("function", "lambda", "class")
+LEAVES = ("return", "raise", "break", "continue")
 _LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+class NoFix(Exception):  # noqa: N818 -- it is no error
+    """Raised where a fix turns out not to fit the code."""
+
+
+def need(value: V | None) -> V:
+    """Return a value that a fix cannot do without; raise NoFix for None."""
+    if value is None:
+        raise NoFix
+    return value
+
+
+def fits(*conditions: object) -> None:
+    """Raise NoFix unless all conditions of a fix hold."""
+    if not all(conditions):
+        raise NoFix
+
+
+def proposed(title: str, edits: Iterable[Edit], *, safe: bool = False) -> Fix:
+    """Return a fix; raise NoFix without an edit."""
+    edits = tuple(edits)
+    fits(edits)
+    return Fix(title=title, safe=safe, edits=edits)
 
 
 @dataclass(slots=True, eq=False)
@@ -59,6 +87,20 @@ class Node:
         while node is not None:
             yield node
             node = node.parent
+
+    @property
+    def block(self) -> "Node | None":
+        """The first block of a statement or a definition."""
+        return next((each for each in self.children if each.kind == "block"), None)
+
+    @property
+    def arguments(self) -> list["Node"]:
+        """The arguments of a call."""
+        return [each for each in self.children if each.kind == "argument"]
+
+    def calls(self, *names: str) -> Iterator["Node"]:
+        """Yield the calls in the node: those of these names, or all."""
+        return (each for each in self.walk() if each.kind == "call" and (not names or each.name in names))
 
     def nearest(self, *kinds: str) -> "Node | None":
         """Return the nearest node of these kinds that holds this one."""
@@ -144,6 +186,10 @@ class Document:
             if node.start == start and node.end in ends and node.kind in kinds
         )
         return max(hits, key=lambda node: sum(1 for _ in node.around()), default=None)
+
+    def call_at(self, finding: Finding) -> Node:
+        """Return the call at the place of a finding; raise NoFix for another place."""
+        return need(self.node_at(finding.site.span, "call"))
 
     def holding(self, span: Span, *kinds: str) -> list[Node]:
         """Return the nodes of these kinds that hold the start of a span, the outermost first."""

@@ -3,12 +3,11 @@
 import re
 from collections.abc import Iterator
 
-from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.document import SCOPES, Document, Node, NoFix, need
 from ackdoctor.fixes.statements import is_bound
 from ackdoctor.model.finding import Finding
 
 __all__ = [
-    "SCOPES",
     "calls_before",
     "caught_at",
     "completing",
@@ -22,35 +21,32 @@ __all__ = [
     "unit_of",
 ]
 
-SCOPES = ("function", "lambda", "class")
 _STORES = frozenset("add addAll addLast append appendleft extend insert offer push put putAll send".split())
 _OWNER = re.compile(r"(?:this\.)?(?!super\b)\w+")
 _COLLECTOR = re.compile(r"\bI?OutputCollector\s+\w+\s*;")
 
 
-def handler_of(node: Node, finding: Finding) -> Node | None:
+def handler_of(node: Node, finding: Finding) -> Node:
     """Return the handler that holds a node; the code of a lambda or an anonymous class in it belongs to it."""
     for each in (node, *node.around()):
         if each.kind == "function" and each.name == finding.handler:
             return each
         if each.kind == "class" and each.name:
-            return None
-    return None
+            break
+    raise NoFix
 
 
-def caught_at(finding: Finding, document: Document) -> Node | None:
+def caught_at(finding: Finding, document: Document) -> Node:
     """Return the exception handler on whose first line a finding is."""
-    at = document.offset(*finding.site.span[:2])
+    line = document.line_start(document.offset(*finding.site.span[:2]))
     handlers = document.holding(finding.site.span, "handler")
-    return next(
-        (each for each in handlers if document.line_start(each.start) == document.line_start(at)), None
-    )
+    return need(next((each for each in handlers if document.line_start(each.start) == line), None))
 
 
 def input_of(document: Document, handler: Node, finding: Finding) -> str:
-    """Return the parameter that a finding is about; "" if the handler gives its name to another value."""
+    """Return the parameter that a finding is about; raise NoFix if the handler gives its name to another value."""
     named = (name for name in parameters(handler) if f"`{name}`" in finding.message)
-    return next((name for name in named if not has_two_values(document, handler, name)), "")
+    return need(next((name for name in named if not has_two_values(document, handler, name)), None))
 
 
 def parameters(function: Node) -> list[str]:
@@ -93,7 +89,7 @@ def calls_before(node: Node) -> Iterator[Node]:
         block = each.parent
         if block is not None and block.kind == "block":
             before = block.children[: block.children.index(each)]
-            yield from (call for statement in before for call in statement.walk() if call.kind == "call")
+            yield from (call for statement in before for call in statement.calls())
 
 
 def is_local(function: Node, name: str) -> bool:
@@ -101,31 +97,25 @@ def is_local(function: Node, name: str) -> bool:
     return name in parameters(function) or is_bound(function, name)
 
 
-def completing(document: Document, handler: Node, name: str, verb: str) -> str | None:
+def completing(document: Document, handler: Node, name: str, verb: str) -> str:
     """Return the statement that completes the input, as the component writes it elsewhere."""
-    owner = next(_owners(document, handler), None)
-    return f"{owner}.{verb}({name}){';' if document.java else ''}" if owner else None
+    owner = need(next(_owners(document, handler), None))
+    return f"{owner}.{verb}({name}){';' if document.java else ''}"
 
 
 def _owners(document: Document, handler: Node) -> Iterator[str]:
     """Yield what `ack` and `fail` are called on: in the handler, then in its class; then a field of the right type."""
     scope = handler.nearest("class")
     for place in (handler, scope) if scope is not None else (handler,):
-        for call in place.walk():
-            if call.kind != "call" or call.name not in ("ack", "fail"):
-                continue
+        for call in place.calls("ack", "fail"):
             function = call.nearest("function")
             owner = document.source(call.children[0]) if call.children else ""
-            if _OWNER.fullmatch(owner) and (
-                function is handler or owner == "self" or not (function and is_local(function, owner))
-            ):
+            hidden = function is not None and function is not handler and is_local(function, owner)
+            if _OWNER.fullmatch(owner) and (owner == "self" or not hidden):
                 yield owner
     for field in scope.children if scope is not None else ():
-        if (
-            field.kind == "field"
-            and _COLLECTOR.search(document.source(field))
-            and not is_local(handler, field.name)
-        ):
+        is_collector = field.kind == "field" and _COLLECTOR.search(document.source(field))
+        if is_collector and not is_local(handler, field.name):
             yield field.name
 
 

@@ -8,8 +8,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES
+from ackdoctor.fixes.document import SCOPES, Document, Node, NoFix, fits, need
 from ackdoctor.model.source import decode_leniently, read_file
 
 __all__ = ["calls_of", "has_overload", "types_of"]
@@ -22,46 +21,30 @@ _PACKAGE = re.compile(r"^\s*package\s+([\w.]+)\s*;", re.MULTILINE)
 _CLASS = re.compile(r"\bclass\s+(\w+)(?:<[^{]*?>)?(?:\s+extends\s+(?:\w+\.)*(\w+))?")
 
 
-def calls_of(document: Document, function: Node) -> list[Node] | None:
-    """Return the calls of a method, all of which must be in this file and be certain; None if they may not be."""
-    scope, root = function.nearest("class"), document.root
-    if scope is None or root is None:
-        return None
-    private = _modifier(document, function)
-    if private is None:
-        return None
-    named = [each for each in scope.children if each.kind == "function" and each.name == function.name]
-    calls = [
-        node
-        for node in root.walk()
-        if node.kind == "call" and node.name == function.name and _is_own(document, node)
-    ]
-    if not calls or _is_mentioned(document, scope, named, calls, private=private):
-        return None
+def calls_of(document: Document, function: Node) -> list[Node]:
+    """Return the calls of a method; raise NoFix if there are none, or others may be in other files, or one is uncertain."""
+    scope, root, name = need(function.nearest("class")), need(document.root), function.name
+    private = _is_private(document, function)
+    named = [each for each in scope.children if each.kind == "function" and each.name == name]
+    calls = [node for node in root.calls(name) if _is_own(document, node)]
+    fits(calls and not _is_mentioned(document, scope, named, calls, private=private))
     if not private:
         owner = scope.parent.name if scope.parent is not None else ""
-        others = _callers_elsewhere(document, owner, function.name)
+        others = _callers_elsewhere(document, owner, name)
         if others is None or others:
-            document.refusal = (
-                f"`{function.name}` is not private, and {others} may call it"
-                if others
-                else f"`{function.name}` is not private, and the files of its package are unknown"
-            )
-            return None
+            why = f"{others} may call it" if others else "the files of its package are unknown"
+            document.refusal = f"`{name}` is not private, and {why}"
+            raise NoFix
     if len(named) == 1:
         return calls
-    if any("..." in _head(document, each) for each in named):
-        return None
+    fits(not any("..." in _head(document, each) for each in named))
     wider = len(types_of(document, function)) + 1
     exact = any(len(types_of(document, each)) == wider for each in named if each is not function)
-    found = []
-    for call in calls:
-        target = _overload(document, named, call, exact=exact)
-        if target is None:
-            document.refusal = f"which `{function.name}` a call runs is unknown"
-            return None
-        found += [call] if target is function else []
-    return found or None
+    targets = [_overload(document, named, call, exact=exact) for call in calls]
+    if None in targets:
+        document.refusal = f"which `{name}` a call runs is unknown"
+        raise NoFix
+    return need([call for call, target in zip(calls, targets, strict=True) if target is function] or None)
 
 
 def has_overload(document: Document, function: Node, more: str) -> bool:
@@ -100,7 +83,7 @@ def _overload(document: Document, named: list[Node], call: Node, *, exact: bool)
 
     If the types need not be exact, the only overload with as many parameters is the right one.
     """
-    given = [each for each in call.children if each.kind == "argument"]
+    given = call.arguments
     types = [_type_of(document, call, each) for each in given]
     fitting = [each for each in named if len(types_of(document, each)) == len(given)]
     if len(fitting) == 1 and (not given or not exact):
@@ -141,17 +124,15 @@ def _head(document: Document, function: Node) -> str:
     return document.text[function.start : function.children[-1].start]
 
 
-def _modifier(document: Document, function: Node) -> bool | None:
-    """Return whether a method is private; None if code out of sight may call or override it."""
+def _is_private(document: Document, function: Node) -> bool:
+    """Return whether a method is private; raise NoFix if code out of sight may call or override it."""
     head = _head(document, function)
     if re.search(r"\bprivate\b", head):
         return True
-    scope = function.nearest("class")
-    owner = scope.parent if scope is not None else None  # an anonymous class has a body alone
-    is_class = (
-        owner is not None and owner.name and re.search(rf"\bclass\s+{owner.name}\b", document.source(owner))
-    )
-    return None if re.search(r"\b(?:public|protected|abstract|native)\b|@", head) or not is_class else False
+    owner = need(need(function.nearest("class")).parent)  # an anonymous class has a body alone
+    fits(owner.name and re.search(rf"\bclass\s+{owner.name}\b", document.source(owner)))
+    fits(not re.search(r"\b(?:public|protected|abstract|native)\b|@", head))
+    return False
 
 
 def _is_own(document: Document, call: Node) -> bool:

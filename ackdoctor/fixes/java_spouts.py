@@ -1,13 +1,13 @@
 """ACK301 to ACK304 in Java: message ids, records that wait for their ack, replays with a limit."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from ackdoctor.fixes.document import Document, Node
-from ackdoctor.fixes.handlers import SCOPES, parameters, unit_of
-from ackdoctor.fixes.java_imports import import_edits
+from ackdoctor.fixes.document import SCOPES, Document, Node, fits, need, proposed
+from ackdoctor.fixes.handlers import parameters, unit_of
 from ackdoctor.fixes.java_paths import append
-from ackdoctor.fixes.statements import insert_before, is_bound, joined, statement_of
+from ackdoctor.fixes.statements import import_edits, insert_before, is_bound, joined, statement_of
 from ackdoctor.model.finding import Edit, Finding, Fix
 from ackdoctor.rulebook import SPOUT_EMIT_WITHOUT_ID, SPOUT_WITHOUT_REPLAY
 
@@ -18,188 +18,156 @@ _NEXT_OF = re.compile(r"while\s*\(\s*(\w+)\s*\.\s*hasNext\s*\(")  # one of Kafka
 _LOGS = re.compile(r"(?:this\.)?(?:_?log(?:ger)?|LOG(?:GER)?|System\.(?:out|err))\.|super\.\w+\(\w+\);$")
 _STREAM = re.compile(r'"[^"]*"|(?:\w+\.)*[A-Z][A-Z0-9_]*')
 _NEW = re.compile(r"new\s+\w+\(|Arrays\.asList\(")
-_BACK = frozenset("add addFirst addLast offer offerFirst offerLast push put".split())
+_BACK = tuple("add addFirst addLast offer offerFirst offerLast push put".split())
 
 
-def forget_on_ack(finding: Finding, document: Document) -> Fix | None:
+def forget_on_ack(finding: Finding, document: Document) -> Fix:
     """Remove the entry of the acked message in `ack`, which is added if the spout has none."""
-    put = document.node_at(finding.site.span, "call") if document.java and finding.case == "message" else None
-    scope = put.nearest("class") if put is not None else None
-    function = put.nearest(*SCOPES) if put is not None else None
-    if put is None or put.name != "put" or scope is None or function is None or function.kind != "function":
-        return None
-    field = document.source(put.children[0])
-    if not re.fullmatch(r"(?:this\.)?\w+", field):
-        return None
-    acks = [node for node in scope.children if node.kind == "function" and node.name == "ack"]
-    if len(acks) > 1:
-        return None
+    put = document.call_at(finding)
+    fits(document.java, finding.case == "message", put.name == "put")
+    scope, function = need(put.nearest("class")), need(put.nearest(*SCOPES))
+    field, acks = document.source(put.children[0]), _methods(scope, "ack")
+    fits(function.kind == "function", re.fullmatch(r"(?:this\.)?\w+", field), len(acks) <= 1)
     if acks:
-        names = parameters(acks[0])
-        block = acks[0].children[-1]
-        if (
-            len(names) != 1
-            or block.kind != "block"
-            or any(node.kind in ("return", "raise") for node in block.walk())
-        ):
-            return None
+        names, block = parameters(acks[0]), acks[0].children[-1]
+        leaves = any(node.kind in ("return", "raise") for node in block.walk())
+        fits(len(names) == 1 and block.kind == "block" and not leaves)
         edits = append(document, acks[0], block, f"{field}.remove({names[0]});")
     else:
         edits = _method_with(document, function, "ack", [f"{field}.remove(\0);"])
-    return Fix(title=f"Remove the entry from `{field}` in `ack`", safe=False, edits=edits) if edits else None
+    return proposed(f"Remove the entry from `{field}` in `ack`", edits)
 
 
-def forget_on_replay(finding: Finding, document: Document) -> Fix | None:
+def forget_on_replay(finding: Finding, document: Document) -> Fix:
     """Take the entry of the failed message out of the field, where `fail` reads it."""
-    put = document.node_at(finding.site.span, "call") if document.java and finding.case == "new id" else None
-    function = put.nearest(*SCOPES) if put is not None else None
-    if put is None or function is None or function.kind != "function" or len(parameters(function)) != 1:
-        return None
-    field, name = document.source(put.children[0]), parameters(function)[0]
-    reads = [
-        node
-        for node in function.walk()
-        if node.kind == "call" and document.source(node) == f"{field}.get({name})" and node.name == "get"
-    ]
-    if len(reads) != 1 or reads[0].nearest("loop", "if", "function") is not function:
-        return None
+    put = document.call_at(finding)
+    function = need(put.nearest(*SCOPES))
+    names = parameters(function)
+    fits(document.java, finding.case == "new id", function.kind == "function", len(names) == 1)
+    field = document.source(put.children[0])
+    reads = [node for node in function.calls("get") if document.source(node) == f"{field}.get({names[0]})"]
+    fits(len(reads) == 1 and reads[0].nearest("loop", "if", "function") is function)
     at = reads[0].start + len(field) + 1
-    edits = (document.edit(at, at + len("get"), "remove"),)
-    return Fix(title=f"Remove the old entry from `{field}`", safe=False, edits=edits)
+    edit = document.edit(at, at + len("get"), "remove")
+    return proposed(f"Remove the old entry from `{field}`", [edit])
 
 
-def track(finding: Finding, document: Document) -> Fix | None:
+def track(finding: Finding, document: Document) -> Fix:
     """Emit with a message id, keep the values until the ack, and emit them again in `fail`, a few times."""
     sent = _sent_at(finding, document)
     pending, tries = _free(document, "pending", "inFlight"), _free(document, "tries", "attempts")
-    if sent is None or not pending or not tries:
-        return None
-    new = "<>" if "<>" in document.text else None
-    fields = [
-        f"private final Map<Object, Values> {pending} = new HashMap{new or '<Object, Values>'}();",
-        f"private final Map<Object, Integer> {tries} = new HashMap{new or '<Object, Integer>'}();",
-    ]
-    lines, key, values = [], sent.key, document.source(sent.values)
-    if not key:
+    fields = [_map(document, "Values", pending), _map(document, "Integer", tries)]
+    lines, edits, key, values = [], [], sent.key, document.source(sent.values)
+    if not sent.key:
         key = _free(document, "lastId", "lastMessageId")
         fields.append(f"private long {key};")
         lines.append(f"{key}++;")
-    if not key or (sent.values.kind != "name" and is_bound(sent.function, "values")):
-        return None
-    edits = []
+        edits.append(document.edit(sent.values.end, sent.values.end, f", {key}"))
     if sent.values.kind != "name":
+        fits(not is_bound(sent.function, "values"))
         lines.append(f"Values values = {values};")
         edits.append(document.edit(sent.values.start, sent.values.end, "values"))
         values = "values"
     lines.append(f"{pending}.put({key}, {values});")
-    if not sent.key:
-        edits.append(document.edit(sent.values.end, sent.values.end, f", {key}"))
-    again = [
-        f"Values values = {pending}.get(\0);",
-        f"int failures = {tries}.containsKey(\0) ? {tries}.get(\0) + 1 : 1;",
-        f"if (values != null && failures < {_TRIES}) {{",
-        f"\t{tries}.put(\0, failures);",
-        f"\t{sent.collector}.emit({sent.stream}values, \0);",
-        "} else {",
-        f"\t{pending}.remove(\0);",
-        f"\t{tries}.remove(\0);",
-        "}",
-    ]
-    parts = (
-        import_edits(document, "java.util.HashMap"),
-        import_edits(document, "java.util.Map"),
-        _behind(document, sent.field, fields),
-        insert_before(document, sent.statement, _code(document, sent.statement, lines)),
-        _method_with(document, sent.function, "ack", [f"{pending}.remove(\0);", f"{tries}.remove(\0);"]),
-        _method_with(document, sent.function, "fail", again),
-    )
-    if any(each is None for each in parts):
-        return None
+    edits += insert_before(document, sent.statement, _code(document, sent.statement, lines))
     title = "Keep the values until the ack, and" if sent.key else "Emit with a message id, and"
-    return Fix(
-        title=f"{title} again after a failure, {_TRIES} times at most",
-        safe=False,
-        edits=joined([*edits, *(edit for part in parts for edit in part or ())]),
-    )
+    again = _again("Values", pending, tries, f"{sent.collector}.emit({sent.stream}values, \0);")
+    return _tracked(document, sent, f"{title} again", fields, again, edits)
 
 
-def track_all(finding: Finding, document: Document) -> Fix | None:
+def track_all(finding: Finding, document: Document) -> Fix:
     """Emit through a method that keeps the values until the ack, and emit them again in `fail`, a few times."""
     emits = _all_sent(finding, document)
-    names = [_free(document, name, f"{name}ById") for name in ("pending", "tries", "streams")]
+    pending, tries, streams = (
+        _free(document, each, f"{each}ById") for each in ("pending", "tries", "streams")
+    )
     send, key = _free(document, "emitTracked", "emitWithId"), _free(document, "lastId", "lastMessageId")
-    if not emits or not send or not key or "" in names:
-        return None
-    pending, tries, streams = names
-    collector, function = emits[0].collector, emits[0].function
-    with_stream = bool(emits[0].stream)
-    new = "<>" if "<>" in document.text else ""
+    collector = emits[0].collector
+    keeps, drops, stream, kept_stream, parameter, kept = [], [], "", "", "", []
+    if emits[0].stream:
+        keeps, drops = [f"{streams}.put({key}, stream);"], [f"{streams}.remove(\0);"]
+        stream, kept_stream, parameter = "stream, ", f"{streams}.get(\0), ", "String stream, "
+        kept = [_map(document, "String", streams)]
     fields = [
-        f"private final Map<Object, List<Object>> {pending} = new HashMap{new or '<Object, List<Object>>'}();",
-        f"private final Map<Object, Integer> {tries} = new HashMap{new or '<Object, Integer>'}();",
+        _map(document, "List<Object>", pending),
+        *kept,
+        _map(document, "Integer", tries),
         f"private long {key};",
     ]
-    if with_stream:
-        fields.insert(
-            1, f"private final Map<Object, String> {streams} = new HashMap{new or '<Object, String>'}();"
-        )
-    keeps = [f"{streams}.put({key}, stream);"] if with_stream else []
-    drops = [f"{streams}.remove(\0);"] if with_stream else []
-    stream, kept_stream = ("stream, ", f"{streams}.get(\0), ") if with_stream else ("", "")
-    again = [
-        f"List<Object> values = {pending}.get(\0);",
-        f"int failures = {tries}.containsKey(\0) ? {tries}.get(\0) + 1 : 1;",
-        f"if (values != null && failures < {_TRIES}) {{",
-        f"\t{tries}.put(\0, failures);",
-        f"\t{collector}.emit({kept_stream}values, \0);",
-        "} else {",
-        *(f"\t{line}" for line in (f"{pending}.remove(\0);", *drops, f"{tries}.remove(\0);")),
-        "}",
-    ]
-    kept = [
+    sends = [
         f"{key}++;",
         f"{pending}.put({key}, values);",
         *keeps,
         f"{collector}.emit({stream}values, {key});",
     ]
-    head = f"private void {send}({'String stream, ' if with_stream else ''}List<Object> values)"
-    parts = (
-        *(import_edits(document, f"java.util.{each}") for each in ("HashMap", "List", "Map")),
-        _behind(document, emits[0].field, fields),
-        _method_behind(document, function, head, kept),
-        _method_with(document, function, "ack", [f"{pending}.remove(\0);", *drops, f"{tries}.remove(\0);"]),
-        _method_with(document, function, "fail", again),
-    )
-    if any(each is None for each in parts):
-        return None
+    head = f"private void {send}({parameter}List<Object> values)"
     calls = (next(each for each in sent.statement.walk() if each.name == "emit") for sent in emits)
     edits = [
-        document.edit(call.start, document.text.index("(", call.start + len(collector)), send)
-        for call in calls
+        *_method_behind(document, emits[0].function, head, sends),
+        *(
+            document.edit(each.start, document.text.index("(", each.start + len(collector)), send)
+            for each in calls
+        ),
     ]
-    return Fix(
-        title=f"Emit with a message id through `{send}`, and again after a failure, {_TRIES} times at most",
-        safe=False,
-        edits=joined([*edits, *(edit for part in parts for edit in part or ())]),
-    )
+    again = _again("List<Object>", pending, tries, f"{collector}.emit({kept_stream}values, \0);", drops)
+    title = f"Emit with a message id through `{send}`, and again"
+    return _tracked(document, emits[0], title, fields, again, edits)
 
 
-def limit(finding: Finding, document: Document) -> Fix | None:
+def _map(document: Document, values: str, name: str) -> str:
+    """Return the declaration of a map by message id."""
+    types = "<>" if "<>" in document.text else f"<Object, {values}>"
+    return f"private final Map<Object, {values}> {name} = new HashMap{types}();"
+
+
+class _Again(NamedTuple):
+    """The lines of `ack` and of `fail` for records that wait; NUL is the id."""
+
+    acked: list[str]
+    failed: list[str]
+
+
+def _again(kind: str, pending: str, tries: str, emit: str, drops: Sequence[str] = ()) -> _Again:
+    acked = [f"{pending}.remove(\0);", *drops, f"{tries}.remove(\0);"]
+    failed = [
+        f"{kind} values = {pending}.get(\0);",
+        f"int failures = {tries}.containsKey(\0) ? {tries}.get(\0) + 1 : 1;",
+        f"if (values != null && failures < {_TRIES}) {{",
+        f"\t{tries}.put(\0, failures);",
+        f"\t{emit}",
+        "} else {",
+        *(f"\t{line}" for line in acked),
+        "}",
+    ]
+    return _Again(acked, failed)
+
+
+def _tracked(
+    document: Document, sent: "_Sent", title: str, fields: list[str], again: _Again, edits: list[Edit]
+) -> Fix:
+    """Return the fix that keeps records in fields, with the edits of the emits."""
+    types = [each for each in ("HashMap", "List", "Map") if any(f"{each}<" in field for field in fields)]
+    edits = [
+        *edits,
+        *(edit for each in types for edit in import_edits(document, f"java.util.{each}")),
+        *_behind(document, sent.field, fields),
+        *_method_with(document, sent.function, "ack", again.acked),
+        *_method_with(document, sent.function, "fail", again.failed),
+    ]
+    return proposed(f"{title} after a failure, {_TRIES} times at most", joined(edits))
+
+
+def limit(finding: Finding, document: Document) -> Fix:
     """Give a record up after a few failures, as if it were acked; its id must stay the same."""
-    scopes = document.holding(finding.site.span, "class") if document.java and not finding.details else []
-    methods = [node for node in scopes[-1].children if node.kind == "function"] if scopes else []
-    found = {name: [each for each in methods if each.name == name] for name in ("ack", "fail")}
-    tries = _free(document, "tries", "attempts")
-    if any(len(each) != 1 for each in found.values()) or not tries or finding.home or finding.heritage:
-        return None
-    failed, acked = found["fail"][0], found["ack"][0]
-    at, names = document.offset(*finding.site.span[:2]), parameters(failed)
-    fields = [each for each in scopes[-1].children if each.kind == "field"]
-    if len(names) != 1 or not failed.start <= at < failed.end or not fields:
-        return None
-    if is_bound(failed, "failures") or not _keeps_id(document, failed, names[0]):
-        return None
-    new = "<>" if "<>" in document.text else "<Object, Integer>"
+    fits(document.java, not _is_shared(finding))
+    scope = need(next(reversed(document.holding(finding.site.span, "class")), None))
+    (failed, *more), (acked, *others) = (need(_methods(scope, each) or None) for each in ("fail", "ack"))
+    tries, names = _free(document, "tries", "attempts"), parameters(failed)
+    field = need(next((each for each in reversed(scope.children) if each.kind == "field"), None))
+    fits(not more, not others, len(names) == 1 and _keeps_id(document, failed, names[0]))
+    fits(
+        failed.start <= document.offset(*finding.site.span[:2]) < failed.end, not is_bound(failed, "failures")
+    )
     lines = [
         f"int failures = {tries}.containsKey(\0) ? {tries}.get(\0) + 1 : 1;",
         f"{tries}.put(\0, failures);",
@@ -208,17 +176,14 @@ def limit(finding: Finding, document: Document) -> Fix | None:
         "\treturn;",
         "}",
     ]
-    parts = (
-        import_edits(document, "java.util.HashMap"),
-        import_edits(document, "java.util.Map"),
-        _behind(document, fields[-1], [f"private final Map<Object, Integer> {tries} = new HashMap{new}();"]),
-        _at_start(document, acked, [f"{tries}.remove(\0);"]),
-        _at_start(document, failed, lines),
+    edits = (
+        *import_edits(document, "java.util.HashMap"),
+        *import_edits(document, "java.util.Map"),
+        *_behind(document, field, [_map(document, "Integer", tries)]),
+        *_at_start(document, acked, [f"{tries}.remove(\0);"]),
+        *_at_start(document, failed, lines),
     )
-    if any(each is None for each in parts):
-        return None
-    edits = joined(edit for part in parts for edit in part or ())
-    return Fix(title=f"Give a record up after {_TRIES} replays", safe=False, edits=edits)
+    return proposed(f"Give a record up after {_TRIES} replays", joined(edits))
 
 
 def _keeps_id(document: Document, failed: Node, name: str) -> bool:
@@ -226,10 +191,10 @@ def _keeps_id(document: Document, failed: Node, name: str) -> bool:
     given = {
         verb: [
             re.sub(r"^\([\w\[\]<>, ]+\)\s*", "", document.source(call.children[-1]))
-            for call in failed.walk()
-            if call.kind == "call" and call.name in verbs and call.children[-1:]
+            for call in failed.calls(*verbs)
+            if call.children
         ]
-        for verb, verbs in (("emit", frozenset({"emit"})), ("back", _BACK))
+        for verb, verbs in (("emit", ("emit",)), ("back", _BACK))
     }
     return all(each == name for each in given["emit"]) and (bool(given["emit"]) or name in given["back"])
 
@@ -249,91 +214,62 @@ class _Sent(NamedTuple):
     key: str
 
 
-def _sent_at(finding: Finding, document: Document) -> _Sent | None:
+def _sent_at(finding: Finding, document: Document) -> _Sent:
     """Return the emit of a finding, if it is the only one of its class and `nextTuple` runs it on the spout's thread."""
-    call = document.node_at(finding.site.span, "call") if document.java else None
-    sent = _sent(document, call) if call is not None and not _is_shared(finding) else None
-    if call is None or sent is None:
-        return None
-    scope = sent.function.parent
-    if (
-        scope is None
-        or sum(each.kind == "call" and each.name.startswith("emit") for each in scope.walk()) != 1
-    ):
-        return None
+    call = document.call_at(finding)
+    fits(document.java, not _is_shared(finding))
+    sent = _sent(document, call)
+    emits = [each for each in need(sent.function.parent).calls() if each.name.startswith("emit")]
+    fits(len(emits) == 1)
     return _with_arguments(document, call, sent, is_tracked=finding.code == SPOUT_WITHOUT_REPLAY)
 
 
 def _all_sent(finding: Finding, document: Document) -> list[_Sent]:
-    """Return all emits of a spout, if `nextTuple` runs them on the spout's thread with new values; [] otherwise."""
-    first = document.node_at(finding.site.span, "call") if document.java else None
-    function = first.nearest(*SCOPES) if first is not None else None
-    scope = function.parent if function is not None else None
-    if scope is None or finding.code != SPOUT_EMIT_WITHOUT_ID or _is_shared(finding):
-        return []
+    """Return all emits of a spout, if `nextTuple` runs them on the spout's thread with new values."""
+    first = document.call_at(finding)
+    fits(document.java, finding.code == SPOUT_EMIT_WITHOUT_ID, not _is_shared(finding))
+    scope = need(need(first.nearest(*SCOPES)).parent)
     found = []
-    for call in scope.walk():
-        if call.kind != "call" or not call.name.startswith("emit"):
-            continue
-        sent = _sent(document, call)
-        given = [each for each in call.children if each.kind == "argument"]
-        if sent is None or len(given) not in (1, 2) or not _NEW.match(document.source(given[-1])):
-            return []
-        if len(given) > 1 and not _STREAM.fullmatch(document.source(given[0])):
-            return []
-        found.append(sent._replace(stream=document.source(given[0]) if len(given) > 1 else ""))
+    for call in scope.calls():
+        if call.name.startswith("emit"):
+            sent, given = _sent(document, call), call.arguments
+            fits(len(given) in (1, 2) and _NEW.match(document.source(given[-1])))
+            stream = document.source(given[0]) if len(given) > 1 else ""
+            fits(not stream or _STREAM.fullmatch(stream))
+            found.append(sent._replace(stream=stream))
     alike = {(each.function, each.collector, bool(each.stream)) for each in found}
-    return found if len(alike) == 1 and found[0].collector not in ("values", "stream") else []
+    fits(len(alike) == 1 and found[0].collector not in ("values", "stream"))
+    return found
 
 
 def _is_shared(finding: Finding) -> bool:
     return bool(finding.home or finding.heritage or finding.details)
 
 
-def _sent(document: Document, call: Node) -> _Sent | None:
+def _sent(document: Document, call: Node) -> _Sent:
     """Return an emit that is a statement of `nextTuple`, without its arguments."""
-    statement, function = statement_of(call), call.nearest(*SCOPES)
-    scope = function.parent if function is not None else None
-    if (
-        call.name != "emit"
-        or statement is None
-        or function is None
-        or function.name != "nextTuple"
-        or scope is None
-    ):
-        return None
-    if statement.parent is None or statement.parent.kind != "block" or _may_never_end(document, call):
-        return None
+    statement, function = need(statement_of(call)), need(call.nearest(*SCOPES))
+    fits(call.name == "emit", function.name == "nextTuple", need(statement.parent).kind == "block")
+    fits(not _may_never_end(document, call))
     collector = document.source(call.children[0])
-    field = next(
-        (
-            each
-            for each in scope.children
-            if each.kind == "field" and each.name == collector.removeprefix("this.")
-        ),
-        None,
-    )
-    if field is None or not _COLLECTOR.search(document.source(field)):
-        return None
+    name = collector.removeprefix("this.")
+    fields = (each for each in need(function.parent).children if each.kind == "field" and each.name == name)
+    field = need(next(fields, None))
+    fits(_COLLECTOR.search(document.source(field)))
     return _Sent(statement, function, field, collector, "", call, "")
 
 
-def _with_arguments(document: Document, call: Node, sent: _Sent, *, is_tracked: bool) -> _Sent | None:
-    """Add the arguments of an emit; None for values or an id that cannot be kept."""
-    given = [each for each in call.children if each.kind == "argument"]
+def _with_arguments(document: Document, call: Node, sent: _Sent, *, is_tracked: bool) -> _Sent:
+    """Add the arguments of an emit; raise NoFix for values or an id that cannot be kept."""
+    given = call.arguments
     more = given[:-1] if is_tracked else given
     key = document.source(given[-1]) if is_tracked else ""
-    if len(more) not in (1, 2) or not re.fullmatch(r"(?:this\.)?\w*", key):
-        return None
+    fits(len(more) in (1, 2) and re.fullmatch(r"(?:this\.)?\w*", key))
     stream = document.source(more[0]) if len(more) > 1 else ""
-    values = more[-1].children[0] if more[-1].children else more[-1]
     is_new = re.match(r"new\s+Values\(", document.source(more[-1])) is not None
-    if is_new:
-        values = more[-1]
-    if (stream and not _STREAM.fullmatch(stream)) or "\n" in document.source(values):
-        return None
-    if not is_new and not _is_fresh(document, sent.function, call, values):
-        return None
+    values = more[-1] if is_new or not more[-1].children else more[-1].children[0]
+    fits(not stream or _STREAM.fullmatch(stream), "\n" not in document.source(values))
+    fits(is_new or _is_fresh(document, sent.function, call, values))
     return sent._replace(stream=f"{stream}, " if stream else "", values=values, key=key)
 
 
@@ -358,9 +294,15 @@ def _may_never_end(document: Document, call: Node) -> bool:
 # ---- text ----
 
 
+def _methods(scope: Node | None, name: str) -> list[Node]:
+    """Return the methods of a class that have a name."""
+    parts = scope.children if scope is not None else ()
+    return [each for each in parts if each.kind == "function" and each.name == name]
+
+
 def _free(document: Document, *names: str) -> str:
     """Return the first of some names that the file does not use."""
-    return next((name for name in names if not re.search(rf"\b{name}\b", document.text)), "")
+    return need(next((name for name in names if not re.search(rf"\b{name}\b", document.text)), None))
 
 
 def _code(document: Document, near: Node, lines: list[str]) -> str:
@@ -370,52 +312,42 @@ def _code(document: Document, near: Node, lines: list[str]) -> str:
     return indent.join(lines).replace("\t", unit_of(document, function))
 
 
-def _behind(document: Document, field: Node, lines: list[str]) -> tuple[Edit, ...] | None:
+def _behind(document: Document, field: Node, lines: list[str]) -> tuple[Edit, ...]:
     """Put fields behind another one."""
-    indent, end = document.indent(field), document.line_end(field.end)
+    indent, end = need(document.indent(field)), document.line_end(field.end)
     rest = document.text[field.end : end].strip()
-    if indent is None or (rest and not rest.startswith("//")):
-        return None
+    fits(not rest or rest.startswith("//"))
     return (document.edit(end, end, "".join(f"{document.newline}{indent}{line}" for line in lines)),)
 
 
-def _at_start(document: Document, method: Node, lines: list[str]) -> tuple[Edit, ...] | None:
+def _at_start(document: Document, method: Node, lines: list[str]) -> tuple[Edit, ...]:
     """Put lines at the start of a method with one parameter, whose name replaces the NUL in them."""
     names, block = parameters(method), method.children[-1]
-    if len(names) != 1 or block.kind != "block" or is_bound(method, names[0]):
-        return None
+    fits(len(names) == 1 and block.kind == "block" and not is_bound(method, names[0]))
     inner = [line.replace("\0", names[0]) for line in lines]
     if not block.children:
-        outer = document.indent(method)
-        if outer is None:
-            return None
-        unit = unit_of(document, method)
+        outer, unit = need(document.indent(method)), unit_of(document, method)
         code = f"{document.newline}{outer}{unit}".join(inner).replace("\t", unit)
         return append(document, method, block, code)
-    if document.indent(block.children[0]) is None:
-        return None
+    fits(document.indent(block.children[0]) is not None)
     return insert_before(document, block.children[0], _code(document, block.children[0], inner))
 
 
-def _method_with(document: Document, beside: Node, name: str, lines: list[str]) -> tuple[Edit, ...] | None:
+def _method_with(document: Document, beside: Node, name: str, lines: list[str]) -> tuple[Edit, ...]:
     """Put lines at the start of a method that only logs, or add the method behind another one."""
-    scope = beside.parent
-    found = (
-        [each for each in scope.children if each.kind == "function" and each.name == name] if scope else []
-    )
+    found = _methods(beside.parent, name)
     if found:
-        body = found[0].children[-1]
-        logs = all(_LOGS.match(document.source(each)) for each in body.children)
-        return _at_start(document, found[0], lines) if len(found) == 1 and logs else None
+        fits(len(found) == 1)
+        fits(all(_LOGS.match(document.source(each)) for each in found[0].children[-1].children))
+        return _at_start(document, found[0], lines)
     head = f"@Override\npublic void {name}(Object msgId)"
     return _method_behind(document, beside, head, [line.replace("\0", "msgId") for line in lines])
 
 
-def _method_behind(document: Document, beside: Node, head: str, lines: list[str]) -> tuple[Edit, ...] | None:
+def _method_behind(document: Document, beside: Node, head: str, lines: list[str]) -> tuple[Edit, ...]:
     """Add a method behind another one."""
-    indent, end, line = document.indent(beside), document.line_end(beside.end), document.newline
-    if indent is None or document.text[beside.end : end].strip():
-        return None
+    indent, end, line = need(document.indent(beside)), document.line_end(beside.end), document.newline
+    fits(not document.text[beside.end : end].strip())
     unit = unit_of(document, beside)
     start = "".join(f"{line}{indent}{each}" for each in head.split("\n"))
     code = "".join(f"{line}{indent}{unit}{each}" for each in lines).replace("\t", unit)

@@ -1,8 +1,9 @@
-"""Remove and insert whole statements."""
+"""Remove and insert whole statements, and the imports of a Java file.  Each function raises NoFix where it cannot."""
 
+import re
 from collections.abc import Iterable
 
-from ackdoctor.fixes.document import Document, Node
+from ackdoctor.fixes.document import LEAVES, Document, Node, NoFix, fits, need
 from ackdoctor.model.finding import Edit
 from ackdoctor.model.source import Span
 
@@ -10,6 +11,7 @@ __all__ = [
     "append",
     "completion",
     "falls_through",
+    "import_edits",
     "insert_after",
     "insert_before",
     "is_bound",
@@ -20,30 +22,28 @@ __all__ = [
     "statement_of",
 ]
 
-_LEAVES = ("return", "raise", "break", "continue")
+_IMPORT = re.compile(r"^import\s+(static\s+)?([\w.]+(?:\.\*)?)\s*;", re.MULTILINE)
 
 
 def statement_of(call: Node) -> Node | None:
     """Return the statement that is this call and nothing more."""
     parent = call.parent
-    return (
-        parent if parent is not None and parent.kind == "expression" and parent.children == [call] else None
-    )
+    is_all = parent is not None and parent.kind == "expression" and parent.children == [call]
+    return parent if is_all else None
 
 
 def completion(call: Node, *verbs: str) -> Node | None:
     """Return the variable that a call acks or fails; None for another call, and for one with more arguments."""
-    arguments = [each for each in call.children if each.kind == "argument"]
-    if call.name not in verbs or len(arguments) != 1 or arguments[0].name:
-        return None
-    (value,) = arguments[0].children or (None,)
+    value = (
+        only_argument(call) if call.name in verbs and not any(each.name for each in call.arguments) else None
+    )
     return value if value is not None and value.kind == "name" else None
 
 
 def only_argument(call: Node) -> Node | None:
     """Return the value of the only argument of a call."""
-    arguments = [each for each in call.children if each.kind == "argument"]
-    return arguments[0].children[0] if len(arguments) == 1 and arguments[0].children else None
+    given = call.arguments
+    return given[0].children[0] if len(given) == 1 and given[0].children else None
 
 
 def is_bound(scope: Node, name: str) -> bool:
@@ -51,11 +51,10 @@ def is_bound(scope: Node, name: str) -> bool:
     return any(node.kind == "bound" and node.name == name for node in scope.walk())
 
 
-def removal(document: Document, statement: Node) -> tuple[Edit, ...] | None:
+def removal(document: Document, statement: Node) -> tuple[Edit, ...]:
     """Remove a statement, with its line and a comment behind it if the line has nothing else."""
-    block = statement.parent
-    if block is None or block.kind not in ("block", "finally"):
-        return None
+    block = need(statement.parent)
+    fits(block.kind in ("block", "finally"))
     text, start, end = document.text, statement.start, statement.end
     siblings = block.children
     place = siblings.index(statement)
@@ -64,9 +63,8 @@ def removal(document: Document, statement: Node) -> tuple[Edit, ...] | None:
     alone = not text[line:start].strip() and (not rest or rest.startswith(("#", "//")))
     if len(siblings) == 1 and not document.java:
         return (document.edit(start, end, "pass"),)
-    if (
-        alone and line and document.line_end(end) == len(text)
-    ):  # a last line without an end takes that of the line before
+    if alone and line and document.line_end(end) == len(text):
+        # a last line without an end takes that of the line before
         before = document.line_end(document.line_start(line - 1))
         return (document.edit(before, len(text), ""),)
     if alone:
@@ -77,70 +75,74 @@ def removal(document: Document, statement: Node) -> tuple[Edit, ...] | None:
     previous = siblings[place - 1] if place else None
     if previous is not None and not text[previous.end : start].strip(" \t;"):
         return (document.edit(previous.end, end, ""),)
-    return None
+    raise NoFix
 
 
-def insert_before(document: Document, statement: Node, code: str) -> tuple[Edit, ...] | None:
+def insert_before(document: Document, statement: Node, code: str) -> tuple[Edit, ...]:
     """Put a statement before another one; in Java perhaps in new braces, as in `if (x) return;`."""
-    block = statement.parent
-    if document.java and block is not None and block.kind == "if":
-        before = document.edit(statement.start, statement.start, f"{{ {code} ")
-        return (before, document.edit(statement.end, statement.end, " }"))
-    if block is None or block.kind != "block":
-        return None
+    block, start = need(statement.parent), statement.start
+    if document.java and block.kind == "if":
+        return (
+            document.edit(start, start, f"{{ {code} "),
+            document.edit(statement.end, statement.end, " }"),
+        )
+    fits(block.kind == "block")
     indent = document.indent(statement)
     if indent is None:
-        return (
-            document.edit(statement.start, statement.start, f"{code} " if document.java else f"{code}; "),
-        )
-    return (document.edit(statement.start, statement.start, f"{code}{document.newline}{indent}"),)
+        return (document.edit(start, start, f"{code} " if document.java else f"{code}; "),)
+    return (document.edit(start, start, f"{code}{document.newline}{indent}"),)
 
 
-def set_in_class(document: Document, body: Node, code: str) -> tuple[Edit, ...] | None:
+def set_in_class(document: Document, body: Node, code: str) -> tuple[Edit, ...]:
     """Put an assignment at the top of a class, behind its docstring."""
     first = body.children[0]
-    is_text = first.kind == "expression" and document.source(first).lstrip("rRuUbB")[:1] in ("'", '"')
-    if is_text and len(body.children) == 1:
-        return None
-    first = body.children[1] if is_text else first
-    if (
-        document.text[: document.line_start(first.start)]
-        .rstrip()
-        .rpartition("\n")[2]
-        .lstrip()
-        .startswith("@")
-    ):
-        return None  # the decorator of a method
+    if first.kind == "expression" and document.source(first).lstrip("rRuUbB")[:1] in ("'", '"'):
+        fits(len(body.children) > 1)
+        first = body.children[1]
+    above = document.text[: document.line_start(first.start)].rstrip().rpartition("\n")[2]
+    fits(not above.lstrip().startswith("@"))  # the decorator of a method
     is_method = first.kind in ("function", "class")
     return insert_before(document, first, code + document.newline * is_method)
 
 
-def insert_after(document: Document, statement: Node, code: str) -> tuple[Edit, ...] | None:
+def insert_after(document: Document, statement: Node, code: str) -> tuple[Edit, ...]:
     """Put a statement behind another one; both must be alone on their lines, or share one."""
-    block = statement.parent
-    if block is None:
-        return None
+    block, end = need(statement.parent), statement.end
     if block.kind != "block":
-        if not document.java or block.kind not in ("if", "loop"):
-            return None  # `if (x) collector.fail(tuple);`
+        fits(document.java, block.kind in ("if", "loop"))  # `if (x) collector.fail(tuple);`
         before, after = document.edit(statement.start, statement.start, "{ "), f" {code} }}"
-        return (before, document.edit(statement.end, statement.end, after))
+        return (before, document.edit(end, end, after))
     indent = document.indent(statement)
-    end = statement.end
     if indent is None:
         return (document.edit(end, end, f" {code}" if document.java else f"; {code}"),)
     line_end = document.line_end(end)
     rest = document.text[end:line_end].strip()
-    if rest and not rest.startswith(("#", "//")):
-        return None
+    fits(not rest or rest.startswith(("#", "//")))
     return (document.edit(line_end, line_end, f"{document.newline}{indent}{code}"),)
 
 
-def append(document: Document, block: Node, code: str) -> tuple[Edit, ...] | None:
+def append(document: Document, block: Node, code: str) -> tuple[Edit, ...]:
     """Put statements at the end of a block that the last one does not leave."""
-    if not block.children or block.children[-1].kind in _LEAVES:
-        return None
+    fits(block.children and block.children[-1].kind not in LEAVES)
     return insert_after(document, block.children[-1], code)
+
+
+def import_edits(document: Document, name: str) -> tuple[Edit, ...]:
+    """Import a class in Java, unless it is imported; its simple name must be free, and another import be there."""
+    package, _, simple = name.rpartition(".")
+    found = [match for match in _IMPORT.finditer(document.text) if not match[1]]
+    names = [match[2] for match in found]
+    if name in names or f"{package}.*" in names:
+        return ()
+    taken = any(each.endswith(f".{simple}") for each in names) or re.search(rf"\b{simple}\b", document.text)
+    fits(found, not taken)
+    alike = [each for each in found if each[2].partition(".")[0] == name.partition(".")[0]]
+    before = [each for each in alike if each[2] < name]
+    if alike and not before:
+        at = alike[0].start()
+        return (document.edit(at, at, f"import {name};{document.newline}"),)
+    at = document.line_end((before or found)[-1].end())
+    return (document.edit(at, at, f"{document.newline}import {name};"),)
 
 
 def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
@@ -155,7 +157,7 @@ def joined(edits: Iterable[Edit]) -> tuple[Edit, ...]:
 def falls_through(document: Document, block: Node) -> bool:
     """Whether control may reach the end of a block in Python."""
     last = block.children[-1]
-    if last.kind in _LEAVES:
+    if last.kind in LEAVES:
         return False
     blocks = [each for each in last.children if each.kind == "block"]
     match last.kind:

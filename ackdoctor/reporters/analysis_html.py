@@ -25,9 +25,17 @@ from ackdoctor.reporters.analysis import (
     verdict,
     when,
 )
-from ackdoctor.reporters.finding_html import MAX_CARDS, cards, repairs
-from ackdoctor.reporters.growth_html import growth_curve
-from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
+from ackdoctor.reporters.html import (
+    MAX_CARDS,
+    MAX_ROWS,
+    Step,
+    Table,
+    cards,
+    growth_curve,
+    repairs,
+    table,
+    write,
+)
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import span
 from ackdoctor.reporters.terminal import worst_first

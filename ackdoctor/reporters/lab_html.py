@@ -7,9 +7,7 @@ from typing import TextIO
 from ackdoctor.lab.fates import FAILED, counted
 from ackdoctor.lab.run import Outcome
 from ackdoctor.model.finding import Report
-from ackdoctor.reporters.finding_html import MAX_CARDS, cards, repairs
-from ackdoctor.reporters.growth_html import growth_curve
-from ackdoctor.reporters.html import Step, Table, table, write
+from ackdoctor.reporters.html import MAX_CARDS, Step, Table, cards, growth_curve, repairs, table, write
 from ackdoctor.reporters.lab_run import (
     COUNTS,
     LabRun,

@@ -7,87 +7,19 @@ import sys
 import time
 from textwrap import dedent
 from types import ModuleType
-from typing import Any
 
 import pytest
 
+from tests.cli.lab_project import FILES, STUB, edit, run, write_project
 from tests.frameworks import framework
 from tests.reporters.pages import Page
 
 framework("streamparse")
 
-FILES = {
-    "topology.py": """
-        from streamparse import Grouping, Topology
-
-        from count import CountBolt
-        from words import WordSpout
-
-
-        class Words(Topology):
-            words = WordSpout.spec()
-            count = CountBolt.spec(inputs={words: Grouping.fields("word")})
-        """,
-    "words.py": """
-        from shop import Source
-        from streamparse import Spout
-
-
-        class WordSpout(Spout):
-            outputs = ["word"]
-
-            def initialize(self, conf, context):
-                self.source = Source(conf["queue"])
-
-            def next_tuple(self):
-                word = self.source.take()
-                if word is not None:
-                    self.emit([word], tup_id=word)
-
-            def fail(self, tup_id):
-                self.source.put(tup_id)
-        """,
-    "count.py": """
-        from streamparse import Bolt
-
-
-        class CountBolt(Bolt):
-            def process(self, tup):
-                tup.values[0].upper()
-        """,
-    "stubs.py": """
-        QUEUE = [f"word{number}" for number in range(30)]
-
-
-        class FakeSource:
-            def __init__(self, name):
-                assert name == "words"
-
-            def take(self):
-                return QUEUE.pop(0) if QUEUE else None
-
-            def put(self, word):
-                QUEUE.append(word)
-        """,
-}
-STUB = ("--stub", "shop:Source=stubs:FakeSource", "--conf", "queue=words", "--seconds", "1")
-
 
 @pytest.fixture
 def project(tmp_path):
-    for name, text in FILES.items():
-        (tmp_path / name).write_text(dedent(text).lstrip())
-    return tmp_path
-
-
-def edit(project, name, old, new):
-    text = (project / name).read_text()
-    assert old in text
-    (project / name).write_text(text.replace(old, new))
-
-
-def run(shell, *arguments):
-    return shell("lab", "run", "topology.py", *STUB, *arguments)
+    return write_project(tmp_path)
 
 
 def test_a_sound_topology_loses_nothing_under_faults(shell, project):
@@ -332,39 +264,6 @@ def test_ctrl_c_prints_what_is_known(shell, project):
     assert "words" in out
 
 
-def test_a_search_writes_a_test_that_fails_until_the_component_is_mended(shell, project):
-    edit(project, "words.py", "self.source.put(tup_id)", "pass")
-    (project / "tests").mkdir()
-    code, out, _ = run(shell, "--search", "30", "--write-test", "tests/test_words.py")
-    assert code == 1
-    smallest = out.partition("the smallest that fails: ")[2].splitlines()[0]
-    words = smallest.removesuffix(" --seed 0").split()
-    assert len(words) == 2  # one fault
-    assert run(shell, *words).code == 1
-    text = (project / "tests" / "test_words.py").read_text()
-    assert str(project) not in text
-    written: dict[str, Any] = {"__file__": str(project / "tests" / "test_words.py")}
-    exec(text, written)
-    survives = written["test_words_survives_these_faults"]
-    with pytest.raises(AssertionError, match=r"of words lost(?s:.*)words\.py:14: ACK302 "):
-        survives()
-    edit(project, "words.py", "pass", "self.source.put(tup_id)")
-    survives()
-
-
-def test_a_search_in_a_sound_topology_finds_nothing(shell, project):
-    code, out, _ = run(shell, "--search", "10", "--write-test", "test_words.py")
-    assert code == 0
-    assert "search: 10 random plans, none loses a message" in out
-    assert not (project / "test_words.py").exists()
-
-
-def test_a_search_says_that_the_topology_fails_without_faults(shell, project):
-    edit(project, "count.py", "tup.values[0].upper()", "self.fail(tup)")
-    code, out, _ = run(shell, "--search", "3")
-    assert (code, "  search: it fails without faults, with --seed 0\n" in out) == (1, True)
-
-
 def test_no_input_is_overwritten(shell, project):
     before = {file: file.read_text() for file in project.glob("*.py")}
     for arguments, message in (
@@ -377,19 +276,6 @@ def test_no_input_is_overwritten(shell, project):
         code, _, err = run(shell, *arguments)
         assert (code, message in err) == (2, True)
     assert {file: file.read_text() for file in project.glob("*.py")} == before
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--write-test", "test.py"), "--write-test needs --search"),
-        (("--search", "2", "--kill", "count@1"), "--search draws the faults"),
-        (("--search", "2", "--write-test", "no/test.py"), "--write-test: no/test.py cannot be written"),
-    ],
-)
-def test_search_options_are_checked(shell, project, arguments, message):
-    code, _, err = run(shell, *arguments)
-    assert (code, message in err) == (2, True)
 
 
 def test_the_sleep_of_a_component_takes_simulated_time_only(shell, project):

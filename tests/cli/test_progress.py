@@ -7,9 +7,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from ackdoctor.cli import progress as module
+from ackdoctor.cli import output as module
 from ackdoctor.cli.analyze import _stages
-from ackdoctor.cli.progress import progress
+from ackdoctor.cli.output import progress
 from tests.cli.running import BOLT
 
 ROOT = Path(__file__).parent.parent.parent

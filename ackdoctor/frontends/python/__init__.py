@@ -12,7 +12,7 @@ from ackdoctor.flow.expressions import last_name
 from ackdoctor.frontends import TOO_DEEP, UnknownSyntax, module_body, reason_of
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, dotted
 from ackdoctor.frontends.python.managers import managers_of
-from ackdoctor.frontends.python.measure import Positions
+from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.frontends.python.source import (
     Translation,
     decode,

@@ -13,8 +13,7 @@ from ackdoctor.flow.build import Fork
 from ackdoctor.frontends import Lowering as SharedLowering
 from ackdoctor.frontends import SourceFile as SharedFile
 from ackdoctor.frontends import Table, Tables
-from ackdoctor.frontends.python.layout import OPERATORS
-from ackdoctor.frontends.python.measure import Positions
+from ackdoctor.frontends.python.positions import OPERATORS, Positions
 from ackdoctor.model.cfg import (
     Arg,
     Attr,

@@ -9,8 +9,8 @@ import libcst as cst
 
 from ackdoctor.flow.build import Ends, Fork, Handler
 from ackdoctor.frontends.python.expressions import TABLES, Lowering, Scope, SourceFile, bind, call, dotted
-from ackdoctor.frontends.python.layout import OPERATORS
 from ackdoctor.frontends.python.managers import generator_of, run_generator, swallows
+from ackdoctor.frontends.python.positions import OPERATORS
 from ackdoctor.model.cfg import (
     Attr,
     Bind,

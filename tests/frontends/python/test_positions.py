@@ -8,7 +8,7 @@ from libcst.metadata import MetadataWrapper, PositionProvider
 
 from ackdoctor.frontends import UnknownSyntax
 from ackdoctor.frontends.python import lower_source
-from ackdoctor.frontends.python.measure import Positions
+from ackdoctor.frontends.python.positions import Positions
 from ackdoctor.model.finding import Unreadable
 from tests.frontends.python.test_golden import SOURCES
 
@@ -104,7 +104,7 @@ def test_positions_agree_with_libcst_in_rare_syntax():
 
 @pytest.mark.parametrize("name", ["Expression", "Statement", "Suite", "SmallStatement"])
 def test_every_node_type_can_be_measured(name):
-    from ackdoctor.frontends.python.measure import _programs
+    from ackdoctor.frontends.python.positions import _programs
 
     base = getattr(cst, f"Base{name}")
     kinds = {kind for kind in vars(cst).values() if isinstance(kind, type) and issubclass(kind, base)}

@@ -1,49 +1,10 @@
-"""Topologies in Java: builders, the configuration that is submitted, branches, and the arguments of library classes."""
-
-import pytest
+"""Topologies in Java: builders, branches, and the arguments of library classes."""
 
 from ackdoctor.model.cfg import Attr, Global, Literal
-from ackdoctor.model.topology import Gap, Topology
+from ackdoctor.model.topology import Gap
 from ackdoctor.topology.readers.java import from_program
 from tests.topology.programs import link
-
-IMPORTS = """package demo;
-import org.apache.storm.*;
-import org.apache.storm.topology.*;
-import org.apache.storm.tuple.Fields;
-import org.apache.storm.utils.Utils;
-import java.util.*;
-"""
-GRAPH = 'TopologyBuilder b = new TopologyBuilder(); b.setSpout("words", new Words(), 2);\n'
-
-
-def read(body: str, more: str = "", imports: str = "", **files: str) -> tuple[Topology, ...]:
-    """The topologies of a `main` with this body, which starts in line 9 without further imports."""
-    main = f"{IMPORTS}{imports}public class Main {{\n public static void main(String[] args) throws Exception {{\n{body}\n}}\n{more}\n}}"
-    program = link(
-        {"demo/Main.java": main, **{f"demo/{name}.java": IMPORTS + text for name, text in files.items()}}
-    )
-    return from_program(program, {"demo/Main.java"})
-
-
-def one(body: str, more: str = "", imports: str = "", **files: str) -> Topology:
-    (topology,) = read(body, more, imports, **files)
-    return topology
-
-
-def edges(topology: Topology) -> list[str]:
-    return [f"{e.source} -{e.stream}/{e.grouping}-> {e.target}" for e in topology.edges]
-
-
-def settings(topology: Topology) -> dict[str, object]:
-    return {
-        f"{each.component}:{each.key}": each.value.why if isinstance(each.value, Gap) else each.value
-        for each in topology.settings
-        if each.effective
-    }
-
-
-# ---- the graph ----
+from tests.topology.readers.java_topologies import GRAPH, IMPORTS, edges, one, read, settings
 
 
 def test_the_builder_is_read_with_lines_parallelism_and_tasks() -> None:
@@ -171,151 +132,72 @@ def test_other_classes_with_the_name_of_the_builder_are_not_read() -> None:
     )
 
 
-# ---- the configuration ----
-
-
-def test_setters_constants_keys_and_maps_are_settings() -> None:
-    found = one(
-        GRAPH
-        + "Config conf = new Config(); conf.setNumAckers(0); conf.put(Config.TOPOLOGY_WORKERS, 2 + 1);\n"
-        'Map<String, Object> more = new HashMap<>(); more.put("topology.message.timeout.secs", 60); conf.putAll(more);\n'
-        'Config.setMaxSpoutPending(conf, Integer.parseInt(args[2])); conf.put("mine", 3); fill(conf);\n'
-        "StormSubmitter.submitTopologyWithProgressBar(args[0], conf, b.createTopology());",
-        "static void fill(Map<String, Object> c) { c.put(Config.TOPOLOGY_ENABLE_MESSAGE_TIMEOUTS, false); }",
+def test_ids_and_streams_are_constants_of_other_classes() -> None:
+    program = link(
+        {
+            "demo/Main.java": """
+                package demo;
+                import static demo.Names.*;
+                import org.apache.storm.*;
+                import org.apache.storm.topology.*;
+                public class Main {
+                    public static void main(String[] args) {
+                        TopologyBuilder builder = new TopologyBuilder();
+                        builder.setSpout(SPOUT, new Words());
+                        builder.setBolt("log", new Log()).shuffleGrouping(SPOUT, Names.Streams.ERRORS);
+                        StormSubmitter.submitTopology("t", new Config(), builder.createTopology());
+                    }
+                }
+            """,
+            "demo/Names.java": """
+                package demo;
+                public interface Names {
+                    String SPOUT = "words";
+                    final class Streams { static final String ERRORS = "errors"; }
+                }
+            """,
+        }
     )
-    assert settings(found) == {
-        ":topology.acker.executors": 0,
-        ":topology.workers": 3,
-        ":topology.message.timeout.secs": 60,
-        ":topology.max.spout.pending": "args[2]",
-        ":topology.enable.message.timeouts": False,
+    (found,) = from_program(program, {"demo/Main.java"})
+
+    assert [each.id for each in found.nodes] == ["words", "log"]
+    assert [(each.source, each.stream) for each in found.edges] == [("words", "errors")]
+    main = program.units["demo/Main.java"]
+    errors = Attr(Attr(Global("Names"), "Streams"), "ERRORS")
+    assert program.constant(main, errors) == Literal("errors")
+    assert program.constant(main, Global("SPOUT")) == Literal("words")
+
+
+_RUNNER = """public class Runner {
+  final String topic; final int ackers;
+  Runner(String topic, int ackers) { this.topic = topic; this.ackers = ackers; }
+  void run() throws Exception {
+    TopologyBuilder b = new TopologyBuilder(); b.setSpout("words", new Words(), 2);
+    Config conf = new Config(); conf.setNumAckers(ackers);
+    StormSubmitter.submitTopology(topic, conf, b.createTopology());
+  }
+}
+"""
+
+
+def test_each_program_gives_its_arguments_to_a_shared_factory() -> None:
+    programs = {
+        f"demo/{name}.java": f"package demo; public class {name} {{ public static void main(String[] args) {{ {call} }} }}"
+        for name, call in {
+            "Orders": 'new Runner("orders", 2).run();',
+            "Logs": 'new Runner("logs", 0).run();',
+            "Same": 'new Runner("same", 2).run();',
+        }.items()
     }
-    assert (found.name, str(found.config)) == ("Main", "demo/Main.java:10")
+    program = link({"demo/Runner.java": IMPORTS + _RUNNER, **programs})
+    found = from_program(program, {"demo/Runner.java", *programs})
 
-
-def test_statically_imported_constants_and_loaded_properties_are_read() -> None:
-    found = one(
-        GRAPH
-        + "Properties p = new Properties(); p.load(in); Config conf = new Config(); conf.put(TOPOLOGY_ACKER_EXECUTORS, 0);\n"
-        'conf.setMaxSpoutPending(Integer.parseInt(p.getProperty("pending")));\n'
-        'StormSubmitter.submitTopology("d", conf, b.createTopology());',
-        imports="import static org.apache.storm.Config.*;\n",
-    )
-    assert settings(found) == {
-        ":topology.acker.executors": 0,
-        ":topology.max.spout.pending": 'Integer.parseInt(p.getProperty("pending"))',
+    assert {each.name: settings(each)[":topology.acker.executors"] for each in found} == {
+        "orders": 2,
+        "logs": 0,
+        "same": 2,
     }
-
-
-def test_a_key_that_only_a_run_knows_leaves_the_settings_open() -> None:
-    found = one(
-        GRAPH
-        + "Config conf = new Config(); conf.setNumAckers(0); for (String k : args) { conf.put(k, 1); }\n"
-        'StormSubmitter.submitTopology("d", conf, b.createTopology());'
-    )
-    assert settings(found)[":topology.acker.executors"] == "a key of the configuration comes from k"
-
-
-def test_settings_after_the_submission_do_not_count() -> None:
-    found = one(
-        GRAPH
-        + 'Config conf = new Config(); new LocalCluster().submitTopology("d", conf, b.createTopology()); conf.setNumAckers(0);'
-    )
-    assert settings(found) == {}
-
-
-def test_component_settings_belong_to_their_component() -> None:
-    found = one(
-        GRAPH
-        + 'b.setBolt("x", new X()).shuffleGrouping("words").addConfiguration(Config.TOPOLOGY_TICK_TUPLE_FREQ_SECS, 5).setMaxSpoutPending(3);\n'
-        'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
-    )
-    assert settings(found) == {"x:topology.tick.tuple.freq.secs": 5, "x:topology.max.spout.pending": 3}
-
-
-def test_an_unread_constant_may_be_any_key_of_a_component() -> None:
-    found = one(
-        GRAPH
-        + 'b.setBolt("x", new X()).shuffleGrouping("words").addConfiguration(Keys.TICKS, 5);\n'
-        + 'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
-    )
-    assert "a key of the configuration is" in str(settings(found)["x:topology.tick.tuple.freq.secs"])
-
-
-def test_an_unknown_configuration_leaves_the_settings_open() -> None:
-    for conf in ("Loader.load(args[1])", "Utils.readStormConfig()"):
-        found = one(
-            GRAPH
-            + f'Map conf = {conf}; conf.put("topology.workers", 2); StormSubmitter.submitTopology("d", conf, b.createTopology());'
-        )
-        assert "comes from" in str(settings(found)[":topology.acker.executors"])
-        assert settings(found)[":topology.workers"] == 2
-
-
-def test_a_topology_that_no_code_submits_has_open_settings() -> None:
-    found = one("build();", f"static StormTopology build() {{ {GRAPH} return b.createTopology(); }}")
-    assert (
-        settings(found)[":topology.acker.executors"]
-        == "no code of the run submits this topology with its configuration"
-    )
-
-
-def test_a_configuration_that_is_not_submitted_is_a_defect_and_has_no_effect() -> None:
-    found = one(
-        GRAPH
-        + 'Config conf = new Config();\nconf.setNumAckers(0);\nStormSubmitter.submitTopology("d", new Config(), b.createTopology());'
-    )
-    assert [(each.kind, each.sure, each.place.line) for each in found.defects] == [
-        ("config-object-not-passed", "certain", 10)
-    ]
-    assert settings(found) == {}
-    assert [each.effective for each in found.settings] == [False]
-
-
-def test_an_unknown_object_submits_a_topology_as_well() -> None:
-    found = one(
-        GRAPH
-        + 'Config conf = new Config(); conf.setNumAckers(0); args[0].cluster().submitTopology("d", conf, b.createTopology());'
-    )
-    assert (settings(found), found.defects) == ({":topology.acker.executors": 0}, ())
-
-
-def test_a_configuration_that_another_branch_submits_is_no_defect() -> None:
-    found = read(
-        GRAPH
-        + "Config conf = new Config(); Config local = new Config(); conf.setNumWorkers(2); local.setDebug(true);\n"
-        'if (args.length > 0) { StormSubmitter.submitTopology("d", conf, b.createTopology()); }\n'
-        'else { new LocalCluster().submitTopology("d", local, b.createTopology()); }'
-    )
-    assert [each.kind for topology in found for each in topology.defects] == []
-
-
-CONFIGURABLE = """public class Topo extends ConfigurableTopology {{
- public static void main(String[] args) {{ ConfigurableTopology.start(new Topo(), args); }}
- protected int run(String[] args) {{ {body} }}
-}}"""
-
-
-def configurable(body: str) -> Topology:
-    text = IMPORTS + CONFIGURABLE.format(body=GRAPH + body)
-    (found,) = from_program(link({"demo/Topo.java": text}), {"demo/Topo.java"})
-    return found
-
-
-def test_the_field_of_a_configurable_topology_is_its_configuration() -> None:
-    found = configurable('conf.setNumAckers(2); return submit("d", conf, b);')
-    assert (found.kind, settings(found), found.defects) == (
-        "java-configurable",
-        {":topology.acker.executors": 2},
-        (),
-    )
-
-
-def test_a_local_configuration_hides_that_of_a_configurable_topology() -> None:
-    found = configurable('\nConfig conf = new Config(); conf.setDebug(true); return submit("d", conf, b);')
-    assert [(each.kind, each.place.line) for each in found.defects] == [("config-object-shadowed", 11)]
-    merged = configurable('Config mine = new Config(); mine.putAll(conf); return submit("d", mine, b);')
-    assert merged.defects == ()
+    assert {each.main.path for each in found if each.main} == set(programs)
 
 
 # ---- branches ----
@@ -466,147 +348,3 @@ def test_jstorm_is_known_by_its_imports() -> None:
     )
     (found,) = from_program(link({"demo/Main.java": text}), {"demo/Main.java"})
     assert found.kind == "jstorm"
-
-
-# ---- what is not followed ----
-
-SUBMIT = 'StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
-NESTED = 'static void chain(TopologyBuilder b, int n) { if (n == 0) return; b.setBolt("c" + n, new Count()); chain(b, n - 1); }'
-FIBONACCI = "static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }"
-
-
-@pytest.mark.parametrize(
-    ("body", "more", "why"),
-    [
-        ("com.other.More.add(b);", "", "`add` may wire more"),
-        ("make(args).wire(b);", "static Wirer make(String[] args) { return null; }", "`wire` may wire more"),
-        ('com.other.More.feed(b.setBolt("c", new Count()));', "", "`feed` may wire more"),
-        (
-            'Executors.submit(() -> b.setBolt("c", new Count()));',
-            "",
-            "`setBolt` is in a function that other code calls",
-        ),
-        ('for (int i = 0; i < 200; i++) b.setBolt("c" + i, new Count());', "", "after the first 128"),
-        ('int i = 0; while (i++ < 200) b.setBolt("c" + i, new Count());', "", "longer than is followed"),
-        ("chain(b, 6);", NESTED, "the recursion of `chain`"),
-    ],
-)
-def test_code_that_may_wire_more_is_a_gap(body: str, more: str, why: str) -> None:
-    found = one(GRAPH + body + "\n" + SUBMIT, more)
-    assert [gap.why for gap in found.gaps if why in gap.why], found.gaps
-
-
-@pytest.mark.parametrize(
-    ("body", "more"),
-    [
-        ("System.out.println(b); LOG.info(b);", ""),
-        ("List<Object> all = new ArrayList<>(); for (int i = 0; i < 200; i++) all.add(i);", ""),
-        ("System.out.println(fib(6));", FIBONACCI),
-        ("new Helper(b).add();", ""),
-        ("while (true) { Thread.sleep(1); }", ""),
-    ],
-)
-def test_code_that_wires_nothing_is_no_gap(body: str, more: str) -> None:
-    helper = 'class Helper { TopologyBuilder b; Helper(TopologyBuilder b) { this.b = b; } void add() { b.setBolt("c", new Count()); } }'
-    after = body.startswith("while")
-    found = one(GRAPH + (SUBMIT + body if after else body + "\n" + SUBMIT), more, Helper=helper)
-    assert found.gaps == ()
-
-
-def test_a_loop_that_wires_stays_within_its_limit() -> None:
-    found = one(GRAPH + 'for (int i = 0; i < 128; i++) b.setBolt("c" + i, new Count());\n' + SUBMIT)
-    assert (found.gaps, len(found.nodes)) == ((), 129)
-
-
-LONG = "int s = 0; for (int i = 0; i < 100; i++) for (int k = 0; k < 100; k++) s += i * k;\n"
-
-
-def test_a_path_that_is_too_long_before_it_wires_is_said() -> None:
-    found = one(LONG + GRAPH + SUBMIT)
-    assert (found.nodes, str(found.place)) == ((), "demo/Main.java:8")
-    assert "the entry point `Main.main` is not judged" in found.gaps[0].why
-
-
-def test_a_path_that_is_too_long_after_the_submission_loses_nothing() -> None:
-    assert one(GRAPH + SUBMIT + LONG).gaps == ()
-
-
-def test_entry_points_over_the_limit_are_said() -> None:
-    files = {
-        f"demo/M{i}.java": f"{IMPORTS}class M{i} {{ public static void main(String[] args) {{ Run.run(new TopologyBuilder()); }} }}"
-        for i in range(45)
-    }
-    run = 'class Run { static void run(TopologyBuilder b) { b.setSpout("w", new Words()); ' + SUBMIT + " } }"
-    found = from_program(link({**files, "demo/Run.java": IMPORTS + run}), set(files))
-    unread = [each for each in found if not each.nodes]
-    assert len(unread) == 5
-    assert {each.gaps[0].place.line for each in unread} == {7}
-    assert all("more branches or entry points than are followed" in each.gaps[0].why for each in unread)
-
-
-def test_ids_and_streams_are_constants_of_other_classes() -> None:
-    program = link(
-        {
-            "demo/Main.java": """
-                package demo;
-                import static demo.Names.*;
-                import org.apache.storm.*;
-                import org.apache.storm.topology.*;
-                public class Main {
-                    public static void main(String[] args) {
-                        TopologyBuilder builder = new TopologyBuilder();
-                        builder.setSpout(SPOUT, new Words());
-                        builder.setBolt("log", new Log()).shuffleGrouping(SPOUT, Names.Streams.ERRORS);
-                        StormSubmitter.submitTopology("t", new Config(), builder.createTopology());
-                    }
-                }
-            """,
-            "demo/Names.java": """
-                package demo;
-                public interface Names {
-                    String SPOUT = "words";
-                    final class Streams { static final String ERRORS = "errors"; }
-                }
-            """,
-        }
-    )
-    (found,) = from_program(program, {"demo/Main.java"})
-
-    assert [each.id for each in found.nodes] == ["words", "log"]
-    assert [(each.source, each.stream) for each in found.edges] == [("words", "errors")]
-    main = program.units["demo/Main.java"]
-    errors = Attr(Attr(Global("Names"), "Streams"), "ERRORS")
-    assert program.constant(main, errors) == Literal("errors")
-    assert program.constant(main, Global("SPOUT")) == Literal("words")
-
-
-_RUNNER = """public class Runner {
-  final String topic; final int ackers;
-  Runner(String topic, int ackers) { this.topic = topic; this.ackers = ackers; }
-  void run() throws Exception {
-    TopologyBuilder b = new TopologyBuilder(); b.setSpout("words", new Words(), 2);
-    Config conf = new Config(); conf.setNumAckers(ackers);
-    StormSubmitter.submitTopology(topic, conf, b.createTopology());
-  }
-}
-"""
-
-
-def test_each_program_gives_its_arguments_to_a_shared_factory() -> None:
-    programs = {
-        f"demo/{name}.java": f"package demo; public class {name} {{ public static void main(String[] args) {{ {call} }} }}"
-        for name, call in {
-            "Orders": 'new Runner("orders", 2).run();',
-            "Logs": 'new Runner("logs", 0).run();',
-            "Same": 'new Runner("same", 2).run();',
-        }.items()
-    }
-    program = link({"demo/Runner.java": IMPORTS + _RUNNER, **programs})
-    found = from_program(program, {"demo/Runner.java", *programs})
-
-    assert {each.name: settings(each)[":topology.acker.executors"] for each in found} == {
-        "orders": 2,
-        "logs": 0,
-        "same": 2,
-    }
-    assert {each.main.path for each in found if each.main} == set(programs)
