@@ -137,10 +137,10 @@ def ack206_stdout_in_multilang(context: RuleContext) -> Iterator[Finding]:
         context.program.units[path].body for path in sorted({cls.path for cls in context.component.lineage})
     ]
     steps += [(body, step) for body in bodies for step in _top_level(context, body)]
-    redirected = any(_redirects(context, *each) for each in steps)
-    for function, step in steps:
-        use = _use(context, function, step)
-        if use is None or (use.case != "reads" and (redirected or not _reaches_pipe(context, function))):
+    found = [(*each, use) for each in steps if (use := _use(context, *each)) is not None]
+    redirected = bool(found) and any(_redirects(context, *each) for each in steps)
+    for function, step, use in found:
+        if use.case != "reads" and (redirected or not _reaches_pipe(context, function)):
             continue
         misuse = Misuse.STDIN if use.case == "reads" else Misuse.STDOUT
         waits = context.discipline.stdout_waits and use.case == "message" and not use.flushes

@@ -5,13 +5,15 @@ Nothing here changes a report: files are known by size and time, results by the 
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from typing import Any, TypeVar
+from operator import attrgetter
+from typing import Any, TypeAlias, TypeVar
 
 from ackdoctor.lint.discover import Discovery
 from ackdoctor.lint.files import Files, digest_of
 from ackdoctor.lint.project import Cluster, Lowered, Project, Result
 from ackdoctor.model.cfg import Function, Unit
 from ackdoctor.model.finding import Finding
+from ackdoctor.model.source import Span
 
 V = TypeVar("V")
 
@@ -130,26 +132,46 @@ def _keep_same(old: Mapping[str, Function], new: dict[str, Function]) -> None:
 
 def _is_same(one: Any, other: Any) -> bool:
     """Whether two functions, or parts of them, are equal in all but what is memoized; 1 and True are not."""
-    if one is other:
-        return True
-    kind = type(one)
-    if kind is not type(other):
-        return False
-    if compared := _COMPARED[kind] if kind in _COMPARED else _compared(kind):
-        return all(_is_same(getattr(one, name), getattr(other, name)) for name in compared)
-    if issubclass(kind, (list, tuple)):
-        return len(one) == len(other) and all(map(_is_same, one, other))
-    if issubclass(kind, dict):
-        return list(one) == list(other) and all(_is_same(one[key], other[key]) for key in one)
-    return bool(one == other)
+    pairs = [(one, other)]
+    while pairs:
+        one, other = pairs.pop()
+        if one is other:
+            continue
+        kind = type(one)
+        if kind is not type(other):
+            return False
+        parts = _PARTS[kind] if kind in _PARTS else _parts_of(kind)
+        if parts is None:
+            if one != other:
+                return False
+            continue
+        first, second = parts(one), parts(other)
+        if len(first) != len(second):
+            return False
+        pairs.extend(zip(first, second, strict=True))
+    return True
 
 
-_COMPARED: dict[type, tuple[str, ...]] = {}  # the fields of dataclasses; none for other classes
+_Parts: TypeAlias = Callable[[Any], Sequence[Any]]
+_PARTS: dict[type, _Parts | None] = {
+    Span: None
+}  # how to get the parts of an object; None: compare it as a whole
 
 
-def _compared(kind: type) -> tuple[str, ...]:
-    names = [each.name for each in fields(kind) if each.name != "memo"] if is_dataclass(kind) else ()
-    return _COMPARED.setdefault(kind, tuple(names))
+def _parts_of(kind: type) -> _Parts | None:
+    found: _Parts | None = None
+    if is_dataclass(kind):
+        names = [each.name for each in fields(kind) if each.name != "memo"]
+        found = attrgetter(*names, "__class__")  # of one name alone, it would return no tuple
+    elif issubclass(kind, dict):
+        found = _entries
+    elif issubclass(kind, (list, tuple)):
+        found = tuple
+    return _PARTS.setdefault(kind, found)
+
+
+def _entries(mapping: Mapping[Any, Any]) -> Sequence[Any]:
+    return (*mapping, *mapping.values())
 
 
 # ---- results ----

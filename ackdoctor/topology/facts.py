@@ -183,7 +183,7 @@ def _is_partial_join(context: RuleContext, emit: Emitted) -> bool:
     listed = anchors.items if isinstance(anchors, Container) else (anchors,)
     by_name = all(isinstance(each, TokenRef) and each.token in emit.anchored for each in listed)
     by_default = emit.anchors is How.DEFAULT and emit.subject is not None
-    if payload is None or not (by_name or by_default) or not _holds(context):
+    if payload is None or not (by_name or by_default):
         return False
     anchored = {*emit.anchored, emit.subject} if by_default else {*emit.anchored}
     state = emit.path.state
@@ -196,7 +196,7 @@ def _is_partial_join(context: RuleContext, emit: Emitted) -> bool:
         and value.token in state.tokens
         and state.tokens[value.token].stage is Stage.OWED
     )
-    return bool(others) and mentions_any(payload, derived_names(emit.function, others))
+    return bool(others) and _holds(context) and mentions_any(payload, derived_names(emit.function, others))
 
 
 def _written_anchors(emit: Emitted) -> Anchors:

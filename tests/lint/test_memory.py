@@ -1,5 +1,6 @@
 """A run with the memory of earlier runs reports what a run without one reports."""
 
+import random
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,42 @@ def test_after_each_edit_of_a_buffer_the_report_is_that_of_a_cold_run(root):
             assert reports[-1] == _run(root, edited)
         assert {*_codes(focused, name)} <= {*_codes(reports[-1], name)}
     assert len(set(map(repr, reports))) > len(EDITS) // 2
+
+
+WORDS = (("ack", "fail"), ("tup", "None"), ("self.", ""), ("False", "True"), ("Base", "Bolt"), ("1", "2"))
+
+
+def _edited(chance: random.Random, text: str) -> str:
+    """Insert, repeat, drop or indent a line, or replace a word."""
+    lines = text.splitlines(keepends=True)
+    at = chance.randrange(len(lines))
+    line = lines[at]
+    old, new = chance.choice(WORDS)
+    lines[at] = chance.choice(
+        ("\n" + line, line + line, "", "    " + line, line.replace(old, new), line.replace(new or old, old))
+    )
+    return "".join(lines) or "\n"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_edits_are_reported_as_by_a_cold_run(root, seed):
+    chance, memory, edited = random.Random(seed), Memory(), dict[str, bytes]()
+    names = ("base.py", "heir.py", "other.py", "util.py")
+    texts = {
+        **FILES,
+        "util.py": HEIR.replace("Heir", "Third").replace("base", "other").replace("Base", "Other"),
+    }
+    for _ in range(12):
+        name = chance.choice(names)
+        before = texts[name]
+        texts[name] = _edited(chance, before if chance.random() < 0.7 else FILES[name])
+        edited[name] = texts[name].encode()
+        memory.focus = str(root / name)
+        focused, is_partial = _run(root, edited, memory), memory.is_partial
+        memory.focus = ""
+        cold = _run(root, edited)
+        assert _run(root, edited, memory) == cold
+        assert is_partial or focused == cold
 
 
 def _codes(report: Report, name: str) -> list[str]:

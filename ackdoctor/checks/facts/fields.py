@@ -6,6 +6,7 @@ A `Use` is one use of a field in a step.  It is read off the code, without a pat
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 from ackdoctor.checks.facts.dataflow import argument_of, canonical_form
 from ackdoctor.checks.rule_context import RuleContext
@@ -403,17 +404,21 @@ _SETTERS = re.compile(r"<init>|__init__|prepare|initialize|set|with")
 
 def depends_on_setting(context: RuleContext, words: frozenset[str]) -> Callable[[Path], bool]:
     """Return a test whether a path depends on a setting: a field named by one of these words that only setters assign."""
-    tests = {
-        step
-        for function in context.functions
-        for step in function.cfg.steps
-        if isinstance(step.op, Test)
-        and any(
-            words.intersection(name_words(name)) and not _is_reassigned(context, name)
-            for name in _tested_fields(context, function, canonical_form(function, step.op.condition))
-        )
-    }
-    return lambda end: bool(tests) and any(turn.visit.step in tests for turn in turns_back(end))
+
+    @cache
+    def tests() -> set[Step]:
+        return {
+            step
+            for function in context.functions
+            for step in function.cfg.steps
+            if isinstance(step.op, Test)
+            and any(
+                words.intersection(name_words(name)) and not _is_reassigned(context, name)
+                for name in _tested_fields(context, function, canonical_form(function, step.op.condition))
+            )
+        }
+
+    return lambda end: bool(tests()) and any(turn.visit.step in tests() for turn in turns_back(end))
 
 
 def _tested_fields(context: RuleContext, function: Function, condition: Expr) -> Iterator[str]:

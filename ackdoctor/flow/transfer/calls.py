@@ -56,12 +56,12 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
     """Return the effect of a call, or the function of the project that it enters; several if it may mean several."""
     call, path = _expand_stars(context, path, call)
     function, state = path.function, path.state
-    values = arguments(context, path, call) if state.heap.objects else ()
+    values = arguments(context, path, call)
     held = HEAP_CELLS.call_method(function, state, call, values)
     if held is not None:
         return (CallEffect(*held, may_raise=False),)
     by_type = _declared_call if context.library.declared_types else _object_call
-    known = by_type(context, path, call)
+    known = by_type(context, path, call, values)
     if known is not None:
         return known
     if call.args and last_name(call.func) in COROUTINE_RUNS:
@@ -85,9 +85,10 @@ def _apply_each(context: Context, path: Path, call: Call, target: Value) -> Outc
     return tuple(apply_value(context, path, call, each, None) for each in codes)
 
 
-def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
+def _declared_call(
+    context: Context, path: Path, call: Call, values: tuple[Value | None, ...]
+) -> Outcomes | None:
     """Return the effect of a call that declared types resolve; None for any other."""
-    values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:
         return _enter_one(context, path, call, method, values)
@@ -105,9 +106,10 @@ def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
     return _apply_each(context, path, call, target) if target is not None else None
 
 
-def _object_call(context: Context, path: Path, call: Call) -> Outcomes | None:
+def _object_call(
+    context: Context, path: Path, call: Call, values: tuple[Value | None, ...]
+) -> Outcomes | None:
     """Return the effect of a call on another object of the project that makes framework calls for the component."""
-    values = arguments(context, path, call)
     method = method_of(context, path, call, values)
     if method is not None:
         if not isinstance(method.receiver, (Field, Instance)):
@@ -255,7 +257,7 @@ def apply_value(
             offered = methods_named(_behind(context, after), name)
             method = next(iter(offered), None)
             verb = own_verb(context, name)
-            if preset is None:
+            if preset is None and len(offered) > 1:
                 method = _overload(context, path, call, offered, arguments(context, path, call)) or method
             run = decorated(context, method) if method is not None else None
             if method is not None and run is not None:

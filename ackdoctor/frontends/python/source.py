@@ -117,6 +117,7 @@ def comments_of(text: str) -> list[Comment]:
 # some thousand operators takes many seconds.
 _MOST_BRACKETS = 100
 _LONGEST_CHAIN = 500  # operators in all open brackets
+_UNCHAINED = frozenset(("space", "comment", "number"))
 _CHAINING = frozenset(("if", "else", "not", "and", "or", "lambda", "await", "in", "is", "for"))
 
 
@@ -124,7 +125,10 @@ def too_deep(path: str, text: str) -> Unreadable | None:
     """The first place where a text exceeds the limit of brackets or of operators."""
     chains = [0]  # operators and strings since the last comma, per open bracket
     total = 0
-    for kind, word, start, _ in _tokens(text):
+    for match in _TOKEN.finditer(text):
+        kind, word = match.lastgroup, match[0]
+        if kind in _UNCHAINED:
+            continue
         if kind == "open":
             chains.append(0)
         elif kind == "close":
@@ -138,7 +142,7 @@ def too_deep(path: str, text: str) -> Unreadable | None:
             chains[-1] += 1
         exceeds = len(chains) > _MOST_BRACKETS or total > _LONGEST_CHAIN
         if exceeds or (kind == "string" and _deepest_bracket(word) > _MOST_BRACKETS):
-            return unreadable_after(text[:start], path, TOO_DEEP)
+            return unreadable_after(text[: match.start()], path, TOO_DEEP)
     return None
 
 
