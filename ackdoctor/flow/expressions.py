@@ -144,6 +144,21 @@ def calls_by_result(function: Function) -> Mapping[Expr, Call]:
     return {step.op.result: step.op for step in function.cfg.steps if isinstance(step.op, Call)}
 
 
+@memoize
+def local_values(function: Function) -> Mapping[str, tuple[Expr | Call, ...]]:
+    """What a function assigns to each local: expressions, and calls by their results; a temporary has one value."""
+    found: dict[str, list[Expr | Call]] = {}
+    for step in function.cfg.steps:
+        match step.op:
+            case Call(result=Name(id=name)) as value:
+                found.setdefault(name, []).append(value)
+            case Bind(target=Name(id=name), value=value):
+                found.setdefault(name, []).append(value)
+            case _:
+                pass
+    return {name: tuple(values) for name, values in found.items()}
+
+
 def assigned_targets(op: Instr) -> Iterator[Expr]:
     """The locals, fields and items that an instruction assigns or deletes."""
     match op:
@@ -243,29 +258,14 @@ def condition_text(function: Function, expr: Expr, notation: Notation) -> str:
 
 def expression_text(function: Function, expr: Expr | Call, notation: Notation) -> str:
     """The text of an expression; "%" in it replaces a part without text."""
-    return _Printer(_temporaries(function), notation).text(expr)
-
-
-@memoize
-def _temporaries(function: Function) -> Mapping[str, Expr | Call]:
-    """The call or expression behind each temporary."""
-    temps: dict[str, Expr | Call] = {}
-    for step in function.cfg.steps:
-        match step.op:
-            case Call(result=Name(id=name)) as call:
-                temps[name] = call
-            case Bind(target=Name(id=name), value=value) if name.startswith("%"):
-                temps.setdefault(name, value)
-            case _:
-                pass
-    return temps
+    return _Printer(local_values(function), notation).text(expr)
 
 
 @dataclass(slots=True, eq=False)
 class _Printer:
     """Prints expressions of one function in the notation of its language."""
 
-    temps: Mapping[str, Expr | Call]
+    temps: Mapping[str, tuple[Expr | Call, ...]]
     notation: Notation
     inside: tuple[str, ...] = ()  # the temporaries that are being printed
 
@@ -308,7 +308,7 @@ class _Printer:
             return name.lstrip("%")  # a variable of a comprehension
         if name not in self.temps or name in self.inside:
             return "%"
-        return replace(self, inside=(*self.inside, name)).text(self.temps[name])
+        return replace(self, inside=(*self.inside, name)).text(self.temps[name][0])
 
     def _literal(self, value: object) -> str:
         if isinstance(value, str):

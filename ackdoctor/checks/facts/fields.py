@@ -14,13 +14,13 @@ from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
 from ackdoctor.flow.expressions import (
     calls_by_result,
     last_name,
+    local_values,
     memoize,
     mentions,
     name_words,
     subexpressions,
 )
 from ackdoctor.flow.pure_calls import size_calls, size_of
-from ackdoctor.flow.transfer.declared import local_values
 from ackdoctor.flow.transfer.effects import logged_calls
 from ackdoctor.flow.transfer.escape import EVERYTHING
 from ackdoctor.flow.values import TokenKind

@@ -8,11 +8,10 @@ import operator
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.events import Dropped, Path
-from ackdoctor.flow.expressions import memoize, names_in
+from ackdoctor.flow.expressions import local_values, memoize, names_in
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.pure_calls import inline_calls, is_field, size_of
 from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Live, State
-from ackdoctor.flow.transfer.declared import local_values
 from ackdoctor.flow.transfer.escape import release
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import calls_by_result, memoize
+from ackdoctor.flow.expressions import calls_by_result, local_values, memoize
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.values import FrameworkObject, Instance, Value
-from ackdoctor.model.cfg import Attr, Bind, Call, ClassInfo, Expr, Function, Global, Literal, Name, Unit
+from ackdoctor.model.cfg import Attr, Call, ClassInfo, Expr, Function, Global, Literal, Name, Unit
 from ackdoctor.model.dialect import Dialect, Role
 
 
@@ -216,18 +216,3 @@ def class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:
 def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
     found = context.program.type_of(unit, text) if text else None
     return found if isinstance(found, ClassInfo) else None
-
-
-@memoize
-def local_values(function: Function) -> Mapping[str, tuple[Expr | Call, ...]]:
-    """Return what a function assigns to each local: expressions, and calls by their results; a temporary has one value."""
-    found: dict[str, list[Expr | Call]] = {}
-    for step in function.cfg.steps:
-        match step.op:
-            case Call(result=Name(id=name)) as value:
-                found.setdefault(name, []).append(value)
-            case Bind(target=Name(id=name), value=value):
-                found.setdefault(name, []).append(value)
-            case _:
-                pass
-    return {name: tuple(values) for name, values in found.items()}

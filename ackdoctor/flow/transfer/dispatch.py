@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize, names_in, operands
+from ackdoctor.flow.expressions import last_name, local_values, memoize, names_in, operands
 from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.declared import (
     class_named,
@@ -20,7 +20,6 @@ from ackdoctor.flow.transfer.declared import (
     field_class,
     field_values,
     framework_kind,
-    local_values,
 )
 from ackdoctor.flow.transfer.effects import helper_may_raise
 from ackdoctor.flow.transfer.evaluate import evaluate

@@ -40,27 +40,21 @@ def store(
     context: Context, path: Path, state: State, field: str, value: Value, *, how: str, key: Expr | None
 ) -> State:
     """Store a value in `self.<field>`, which then holds the tuples that the value carries."""
+    holder = f"self.{field}"
     for token in dict.fromkeys(tokens_in(value)):
+        state = _hold(context, state, token, holder)
         if token.kind is TokenKind.STORED:
             if token.field != field:
                 release(context, path, token.field)
-            state = _hold_stored(context, state, token, f"self.{field}")
             continue
         stored = Stored(path=path, deferral=context.deferral, field=field, token=token, how=how, key=key)
         context.record(stored, field, token)
-        state = _add_holder(state, token, context.token_state(state, token), f"self.{field}")
+        held = context.token_state(state, token)
+        if holder not in held.holders:
+            state = state.with_token(token, held._replace(holders=(*held.holders, holder)))
         known = state.contents.get(Field(field))
         if known is not None and known != OWED:
             state = state.with_contents(Field(field), OWED if known == EMPTY else UNKNOWN)
-    return state
-
-
-def _add_holder(state: State, token: Token, token_state: TokenState, holder: str) -> State:
-    """Add a field to the holders of a token."""
-    if token_state.stage is Stage.OWED:
-        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, (holder,)))
-    if holder not in token_state.holders:
-        return state.with_token(token, token_state._replace(holders=(*token_state.holders, holder)))
     return state
 
 
@@ -87,23 +81,16 @@ def escape(
         elif isinstance(value, SelfRef):
             release(context, path, EVERYTHING)
         for token in tokens_in(value):
-            state = _escape_token(context, path, state, token, holder)
+            if token.kind is TokenKind.STORED:
+                release(context, path, token.field)
+            state = _hold(context, state, token, holder)
     return state
 
 
-def _escape_token(context: Context, path: Path, state: State, token: Token, holder: str) -> State:
-    if token.kind is TokenKind.STORED:
-        release(context, path, token.field)
-        return _hold_stored(context, state, token, holder)
-    token_state = context.token_state(state, token)
-    if token_state.stage is Stage.OWED:
-        return state.with_token(token, TokenState(Stage.HELD, token_state.tick, (holder,)))
-    return state
-
-
-def _hold_stored(context: Context, state: State, token: Token, holder: str) -> State:
-    """Return the state after other code got a tuple of a field: it may complete the tuple later."""
+def _hold(context: Context, state: State, token: Token, holder: str) -> State:
+    """Return the state after other code got a tuple that was owed: it may complete the tuple later."""
     known = context.token_state(state, token)
-    if known.stage is not Stage.OWED or token.field not in context.stored_stages:
+    is_followed = token.kind is not TokenKind.STORED or token.field in context.stored_stages
+    if known.stage is not Stage.OWED or not is_followed:
         return state
     return state.with_token(token, known._replace(stage=Stage.HELD, holders=(holder,)))

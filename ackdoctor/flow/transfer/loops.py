@@ -24,7 +24,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.predicates import PREDICATES
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import calls_by_result, last_name, memoize
+from ackdoctor.flow.expressions import calls_by_result, last_name, local_values, memoize
 from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.induction import (
     BodyCounter,
@@ -46,7 +46,6 @@ from ackdoctor.flow.transfer.buffer_loops import (
     loop_heads,
     skip_groups,
 )
-from ackdoctor.flow.transfer.declared import local_values
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, one_of
 from ackdoctor.flow.transfer.verbs import complete

@@ -12,7 +12,7 @@ Metrics are assumed not to raise, whatever library they come from.
 from collections.abc import Iterable, Iterator
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import calls_by_result, last_name, memoize, name_words
+from ackdoctor.flow.expressions import calls_by_result, last_name, local_values, memoize, name_words
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.declared import (
@@ -23,7 +23,6 @@ from ackdoctor.flow.transfer.declared import (
     field_class,
     field_class_of,
     field_values,
-    local_values,
     own_field_type,
     own_field_values,
 )
