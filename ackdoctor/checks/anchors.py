@@ -147,7 +147,7 @@ def _positional(context: RuleContext, emit: Emitted) -> _Fault | None:
 
 
 def _payload(context: RuleContext, emit: Emitted) -> _Fault | None:
-    match emit.payload:
+    match emit.values.get(emit.verb.subject or ""):
         case TokenRef(token=token, part="") if token.kind is not TokenKind.STORED:
             if emit.verb.kind is VerbKind.EMIT:
                 return _Fault(context.words("payload", name=token.name), Misuse.PAYLOAD_TUPLE)

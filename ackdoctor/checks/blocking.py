@@ -166,9 +166,7 @@ def _interruptions(function: Function) -> Iterator[tuple[int, EdgeKind]]:
 
 def _waiting_calls(context: RuleContext) -> Iterator[Finding]:
     """Yield the calls of `next_tuple`, and of the helpers that it calls itself, that wait without a limit or sleep long."""
-    for flow in context.flows:
-        if flow.entry is None or flow.entry.kind is not EntryKind.NEXT:
-            continue
+    for flow in context.flows_of(EntryKind.NEXT):
         for function in context.functions_of(flow):
             for step in function.cfg.steps:
                 if not isinstance(step.op, Call):

@@ -1,10 +1,10 @@
 """How the code of a component runs: on another thread, never, or in the way of the multilang protocol."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import reachable
-from ackdoctor.checks.facts.spouts import callees
+from ackdoctor.checks.facts.spouts import with_callees
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Completed, Emitted, Flow
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result
@@ -128,8 +128,9 @@ def ack206_stdout_in_multilang(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each use of the pipes in code that the component's process may run."""
     if Misuse.STDIN not in context.discipline.costs:
         return
-    often = _with_callees(context, _methods(context, *_OFTEN))
-    once = _with_callees(context, _methods(context, EntryKind.INIT, EntryKind.LIFECYCLE)) - often
+    often = {*with_callees(context, _methods(context, *_OFTEN), objects=True)}
+    at_ends = _methods(context, EntryKind.INIT, EntryKind.LIFECYCLE)
+    once = {*with_callees(context, at_ends, objects=True)} - often
     functions = [*dict.fromkeys((*context.functions, *sorted(often | once, key=lambda each: each.qualname)))]
     steps = [(function, step) for function in functions for step in function.cfg.steps]
     bodies = [
@@ -231,32 +232,6 @@ def _methods(context: RuleContext, *kinds: EntryKind) -> list[Function]:
         names.append("__init__")
     methods = (context.component.method(name) for name in names)
     return [method for method in methods if method is not None]
-
-
-def _with_callees(context: RuleContext, functions: Iterable[Function]) -> set[Function]:
-    """Return these functions and every function of the project that they call."""
-    found = set(functions)
-    todo = list(found)
-    for function in todo:  # the list grows during the loop
-        calls = calls_by_result(function).values()
-        called = [
-            callee
-            for call in calls
-            for callee in (*callees(context, function, call), *_of_object(context, function, call))
-        ]
-        for each in (*function.closures.values(), *called):
-            if each not in found:
-                found.add(each)
-                todo.append(each)
-    return found
-
-
-def _of_object(context: RuleContext, function: Function, call: Call) -> Iterator[Function]:
-    """Yield the method of a project object that a call runs."""
-    if isinstance(call.func, Attr):
-        cls = context.project_class(function, call.func.obj)
-        order = context.program.lineage(cls).order if cls is not None else ()
-        yield from [each.methods[call.func.name] for each in order if call.func.name in each.methods][:1]
 
 
 def _top_level(context: RuleContext, body: Function) -> list[Step]:

@@ -58,8 +58,8 @@ def ack101_missing_ack(context: RuleContext) -> Iterator[Finding]:
 
 
 def _at_ends(context: RuleContext) -> Iterator[Finding]:
-    for flow in context.flows:
-        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
+        if flow.wrapped:
             continue
         missing = [
             event
@@ -328,8 +328,8 @@ def _never_completed(flow: Flow, token: Token) -> bool:
 
 def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
     """Yield the first loop of each data handler, or of a helper that it calls, that a path enters and never leaves."""
-    for flow in context.flows:
-        if flow.entry is None or flow.entry.kind not in (EntryKind.DATA, EntryKind.BATCH) or flow.wrapped:
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
+        if flow.wrapped:
             continue
         loops = (
             (function, head, body)

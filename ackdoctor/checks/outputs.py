@@ -106,7 +106,7 @@ _ADVICE = {  # phrases of the catalogue
 def ack205_unserialisable_emit(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each emit call whose payload provably fails."""
     for flow, emit in context.events(Emitted):
-        payload = emit.args.get(emit.verb.subject or "")
+        payload = emit.payload
         fault = _fault(context, emit, payload) if payload is not None else None
         if fault is not None and context.is_first(emit.step):
             yield context.finding(*fault[:2], emit, flow=flow, details=fault.details)

@@ -26,6 +26,7 @@ from ackdoctor.model.cfg import (
     Build,
     Call,
     Catch,
+    Edge,
     EdgeKind,
     Expr,
     Function,
@@ -162,7 +163,7 @@ def _under_repeated_ids(context: RuleContext) -> Iterator[Finding]:
     """Yield the stores of a spout under a message id that several pending tuples have."""
     stores = stored_under_id(context)
     for emit in data_emits(context) if stores else ():
-        message_id = emit.args.get(emit.verb.message_id or "")
+        message_id = emit.message_id
         case = _repeated(context, emit, message_id) if message_id is not None else None
         if message_id is None or case is None:
             continue
@@ -219,13 +220,12 @@ def _is_shared_by_loop(emit: Emitted, message_id: Expr) -> bool:
     inside = {head, *body}
     if any(message_id.id in assigned_locals(cfg.steps[each].op) for each in inside):
         return False
-    seen, todo = set[int](), [index]
-    while todo:
-        for kind, target in cfg.steps[todo.pop()].edges:
-            if kind is not EdgeKind.RAISE and target in inside and target not in seen:
-                seen.add(target)
-                todo.append(target)
-    return index in seen
+
+    def stays(_: int, edge: Edge) -> bool:
+        return edge.kind is not EdgeKind.RAISE and edge.target in inside
+
+    onwards = [edge.target for edge in cfg.steps[index].edges if stays(index, edge)]
+    return index in cfg.reached(onwards, stays)
 
 
 def _removes_strictly(context: RuleContext) -> bool:
@@ -286,7 +286,7 @@ def _is_weak(context: RuleContext, path: Path, message_id: Expr) -> bool:
 
 def _is_whole_value(emit: Emitted, message_id: Expr) -> bool:
     """Whether a message id is the only value of the emit, and no id that the spout makes."""
-    payload = emit.args.get(emit.verb.subject or "")
+    payload = emit.payload
     made = definition(emit.path, payload) if isinstance(payload, Name) else None
     match made.value if made is not None else payload:
         case Build(kind="list" | "tuple", items=(value,)) | Call(args=(Arg(value=value, star=""),)):
@@ -310,7 +310,7 @@ def _emitted_again(context: RuleContext) -> Iterator[Finding]:
     if context.role.discipline.replays:
         return
     for flow, emit in context.events(Emitted, EntryKind.FAILED):
-        message_id = emit.args.get(emit.verb.message_id or "")
+        message_id = emit.message_id
         failed = [Name(param.name) for param in flow.function.params[1:2]]
         if message_id is None or emit.function is not flow.function:
             continue
@@ -350,7 +350,7 @@ def _needs_entry(context: RuleContext, emit: Emitted, removal: Use) -> bool:
     """Whether a second callback for the id raises: a removal without a default, or an emit of what was removed, untested."""
     if _is_strict(removal):
         return not _is_guarded(context, removal)
-    payload = emit.args.get(emit.verb.subject or "")
+    payload = emit.payload
     found = definition(emit.path, payload) if payload is not None else None
     if found is None or found.value is not removal.step.op:
         return False

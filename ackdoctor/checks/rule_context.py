@@ -13,7 +13,7 @@ from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import Symbol
-from ackdoctor.flow.transfer.declared import field_class
+from ackdoctor.flow.transfer.declared import called_function, field_class
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.origins import (
     declared_names,
@@ -244,6 +244,10 @@ class RuleContext:
         name = self.own_field(function, func)
         return self.component.method(name) if name is not None else None
 
+    def called_function(self, function: Function, func: Expr) -> Function | None:
+        """Return the function of the project that a call in a function runs: a method of its own object, or a global."""
+        return called_function(self._engine, function, func)
+
     def field_class(self, field: str) -> ClassInfo | None:
         """Return the class of the project of the object that a field keeps."""
         return field_class(self._engine, field)
@@ -399,27 +403,30 @@ class RuleContext:
     def _set_at_start(self) -> frozenset[str]:
         """Return the fields that `prepare` sets on every path on which it returns, and that no other code clears."""
         if self._start_fields is None:
-            kinds = {entry.method: entry.kind for entry in self.role.entries}
-            at_start = [name for name, kind in kinds.items() if kind is EntryKind.INIT]
-            method = next((m for name in at_start if (m := self.component.method(name)) is not None), None)
-            steps: dict[str, set[int]] = {}
-            cleared: set[str | None] = set()
-            for function in self.functions if method is not None else ():
-                for index, step in enumerate(function.cfg.steps):
-                    field = self.own_field(function, step.op.target) if isinstance(step.op, Bind) else None
-                    if field is None or not isinstance(step.op, Bind):
-                        continue
-                    if step.op.value == Literal(None):
-                        at_end = kinds.get(function.name) is EntryKind.LIFECYCLE
-                        cleared |= set() if at_end or function.name in CONSTRUCTORS else {field}
-                    elif function is method:
-                        steps.setdefault(field, set()).add(index)
-            self._start_fields = frozenset(
-                field
-                for field, at in steps.items()
-                if method is not None and field not in cleared and not returns_without(method, at)
-            )
+            entries = self.role.entries
+            methods = [self.component.method(each.method) for each in entries if each.kind is EntryKind.INIT]
+            prepare = next((method for method in methods if method is not None), None)
+            sets: dict[str, set[int]] = {}
+            for field, index, value in self._assignments(prepare) if prepare is not None else ():
+                if value != Literal(None):
+                    sets.setdefault(field, set()).add(index)
+            always = {each for each, at in sets.items() if prepare and not returns_without(prepare, at)}
+            self._start_fields = frozenset(always - self._cleared_fields() if always else always)
         return self._start_fields
+
+    def _cleared_fields(self) -> set[str]:
+        """Return the fields that code of the running component sets to None."""
+        at_end = {entry.method for entry in self.role.entries if entry.kind is EntryKind.LIFECYCLE}
+        running = (each for each in self.functions if each.name not in CONSTRUCTORS | at_end)
+        assigned = (each for function in running for each in self._assignments(function))
+        return {field for field, _, value in assigned if value == Literal(None)}
+
+    def _assignments(self, function: Function) -> Iterator[tuple[str, int, Expr]]:
+        """Yield the fields that a function assigns, each with the step and the value."""
+        for index, step in enumerate(function.cfg.steps):
+            field = self.own_field(function, step.op.target) if isinstance(step.op, Bind) else None
+            if field is not None and isinstance(step.op, Bind):
+                yield field, index, step.op.value
 
     def _heritage(self, function: Function) -> str:
         """Return the base class that defines a function; "" if the component's own class does."""

@@ -110,7 +110,7 @@ def _logs_id(method: Function) -> bool:
 
 def _unused_id(emit: Emitted) -> str:
     """Return a local of the emitting function that is named like an id and is not in the payload; else ""."""
-    payload = emit.args.get(emit.verb.subject or "")
+    payload = emit.payload
     for step in emit.function.cfg.steps:
         match step.op:
             case Bind(target=Name(id=name)) if _ID_NAME.fullmatch(name):

@@ -280,7 +280,7 @@ def _row_fields(context: RuleContext) -> list[str]:
 
 def _sends_rows(context: RuleContext, flow: Flow, emit: Emitted, field: str) -> bool:
     """Whether an emit sends rows of a field, one by one or all at once."""
-    payload = emit.args.get(emit.verb.subject or "")
+    payload = emit.payload
     if payload is None:
         return False
     parts = payload.items if isinstance(payload, Build) else (payload,)

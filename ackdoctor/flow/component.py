@@ -217,8 +217,6 @@ class _ComponentSolver:
             elif op is Op.END:
                 breach = move(token_state.stage, Op.END).breach
         ended = Ended(
-            function=path.function,
-            step=path.step,
             path=path,
             deferral=context.deferral,
             state=function_exit.state,

@@ -257,12 +257,20 @@ class Deferral:
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class _BaseEvent:
-    """The step of an event and the path to it; `deferral` is set if the code runs later."""
+    """The path to the step of an event; `deferral` is set if the code runs later."""
 
-    function: Function
-    step: Step
     path: Path
     deferral: Deferral | None
+
+    @property
+    def function(self) -> Function:
+        """The function of the step."""
+        return self.path.function
+
+    @property
+    def step(self) -> Step:
+        """The step."""
+        return self.path.step
 
 
 @dataclass(slots=True, eq=False, kw_only=True)
@@ -293,9 +301,18 @@ class Emitted(_BaseEvent):
     late: tuple[tuple[Token, Breach], ...]
     subject: Token | None  # the current tuple
     tick: Tick
-    payload: Value | None
     values: Mapping[str, Value]
     unclear: bool
+
+    @property
+    def payload(self) -> Expr | None:
+        """The argument with the values that are sent."""
+        return self.args.get(self.verb.subject or "")
+
+    @property
+    def message_id(self) -> Expr | None:
+        """The argument with the message id."""
+        return self.args.get(self.verb.message_id or "")
 
 
 @dataclass(slots=True, eq=False, kw_only=True)

@@ -15,6 +15,8 @@ from ackdoctor.model.cfg import (
     Catch,
     Compare,
     Drop,
+    Edge,
+    EdgeKind,
     Expr,
     Function,
     Global,
@@ -193,6 +195,11 @@ def operands(op: Instr) -> tuple[Expr, ...]:
 
 def _target_operands(target: Expr | None) -> tuple[Expr, ...]:
     return () if target is None or isinstance(target, Name) else (target,)
+
+
+def goes_on(_: int, edge: Edge) -> bool:
+    """Whether an edge leads to a later step of the code: it is neither a back edge nor an exception."""
+    return edge.kind not in (EdgeKind.BACK, EdgeKind.RAISE)
 
 
 # ---- the text of an expression in a message, close to the source ----

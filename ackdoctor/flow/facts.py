@@ -87,7 +87,7 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Test(condition=condition):
                 inlined = inline_calls(function, condition)
                 uses[_normal_subject(inlined)] += 2 if index in looped else 1
-                uses.update(_bound_subjects(function, inlined.right) if isinstance(inlined, Compare) else ())
+                uses.update(bound_subjects(function, inlined.right) if isinstance(inlined, Compare) else ())
             case Bind(value=Name() | Attr() | Item() | Compare() | Not() | IsType() | Mix() as value):
                 inlined = inline_calls(function, value)
                 if not isinstance(value, Mix):
@@ -98,7 +98,7 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
             case Next(iterable=iterable, loop=loop):
                 counted = counted_loops(function).get(loop)
                 uses.update(nonempty_facts(function, iterable))
-                uses.update(_bound_subjects(function, counted.stop) if counted else ())
+                uses.update(bound_subjects(function, counted.stop) if counted else ())
             case _:
                 pass
     return frozenset(subject for subject, count in uses.items() if count > 1)
@@ -122,7 +122,7 @@ def _subjects_of_tests(function: Function) -> Mapping[Expr, frozenset[str]]:
     return {subject: frozenset(names_in(subject)) for subject in subjects}
 
 
-def _bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:
+def bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:
     """What a comparison with this bound tests as well: the locals and fields in it, and their emptiness."""
     yield from (part for part in subexpressions(bound) if isinstance(part, Name) or is_field(function, part))
     yield from size_facts(bound)

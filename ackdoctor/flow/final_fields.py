@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import assigned_targets, last_name, memoize, names_in, subexpressions
+from ackdoctor.flow.expressions import assigned_targets, goes_on, last_name, memoize, names_in, subexpressions
 from ackdoctor.flow.facts import normalise, subject_of
 from ackdoctor.flow.pure_calls import inline_calls, is_field
 from ackdoctor.flow.state import State
@@ -134,16 +134,8 @@ def _fields(function: Function, expr: Expr) -> Iterator[str]:
 
 def _decided_calls(function: Function, index: int) -> frozenset[str]:
     """The names of the calls that only one side of a test reaches, without back edges and exceptions."""
-    steps = function.cfg.steps
-    sides = []
-    for kind, branch in steps[index].edges:
-        if kind in (EdgeKind.TRUE, EdgeKind.FALSE):
-            reached, todo = {branch}, [branch]
-            while todo:
-                edges = steps[todo.pop()].edges
-                new = {to for kind, to in edges if kind not in (EdgeKind.BACK, EdgeKind.RAISE)} - reached
-                reached |= new
-                todo += new
-            sides.append(reached)
+    cfg, steps = function.cfg, function.cfg.steps
+    branches = [edge.target for edge in steps[index].edges if edge.kind in (EdgeKind.TRUE, EdgeKind.FALSE)]
+    sides = [cfg.reached([branch], goes_on) for branch in branches]
     ops = (steps[each].op for each in (sides[0] ^ sides[-1] if sides else ()))
     return frozenset(last_name(op.func) for op in ops if isinstance(op, Call))

@@ -234,10 +234,11 @@ class SymbolTable:
             found = self._package_classes.get(full)
             if found:
                 cls = max(found, key=lambda c: _proximity(origin.path, c.path))
-                return self._find_method(cls, member) if member else cls
+                return self.find_method(cls, member) if member else cls
         return None
 
-    def _find_method(self, cls: ClassInfo, name: str) -> Function | None:
+    def find_method(self, cls: ClassInfo, name: str) -> Function | None:
+        """The method of that name that a class has, perhaps from a base class."""
         return next((each.methods[name] for each in self.lineage(cls).order if name in each.methods), None)
 
     def type_of(self, unit: Unit, text: str) -> ClassInfo | tuple[str, ...]:
@@ -257,7 +258,7 @@ class SymbolTable:
         first, _, rest = dotted.partition(".")
         if dotted in unit.classes:
             yield unit.classes[dotted]
-        elif first in unit.classes and (method := self._find_method(unit.classes[first], rest)) is not None:
+        elif first in unit.classes and (method := self.find_method(unit.classes[first], rest)) is not None:
             yield method
         elif dotted in unit.functions:
             yield unit.functions[dotted]

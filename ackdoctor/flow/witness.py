@@ -9,7 +9,7 @@ from functools import partial
 from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
-from ackdoctor.flow.expressions import callee_text, condition_text
+from ackdoctor.flow.expressions import callee_text, condition_text, goes_on
 from ackdoctor.flow.state import State
 from ackdoctor.flow.values import OneOf, Token
 from ackdoctor.model.cfg import (
@@ -29,7 +29,6 @@ from ackdoctor.model.cfg import (
     Next,
     Notation,
     Return,
-    Step,
     Test,
     Throw,
     Update,
@@ -329,20 +328,8 @@ def _raising_step(handler: Path) -> Path:
 
 def _calls_from(function: Function, start: int) -> frozenset[int]:
     """The calls and updates reachable from a step without back edges and exceptions."""
-    steps: list[Step] = function.cfg.steps
-    seen = {start}
-    stack = [start]
-    found: set[int] = set()
-    while stack:
-        index = stack.pop()
-        step = steps[index]
-        if isinstance(step.op, (Call, Update)):
-            found.add(index)
-        for edge in step.edges:
-            if edge.kind not in (EdgeKind.BACK, EdgeKind.RAISE) and edge.target not in seen:
-                seen.add(edge.target)
-                stack.append(edge.target)
-    return frozenset(found)
+    reached = function.cfg.reached([start], goes_on)
+    return frozenset(index for index in reached if isinstance(function.cfg.steps[index].op, (Call, Update)))
 
 
 def breach_site(end: Path, token: Token) -> Path:

@@ -51,8 +51,6 @@ COLLECTION_WRAPPERS = frozenset(
     "synchronizedList synchronizedMap emptyList emptyMap".split()
 )
 
-CONSTRUCTORS = frozenset({"<init>", "<clinit>", "__init__"})  # of objects and classes
-
 ATTRIBUTE_READS = frozenset({"getattr"})  # of an object, the attribute's name and perhaps a default
 
 COLLECTION_LITERALS = frozenset(

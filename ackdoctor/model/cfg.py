@@ -17,7 +17,7 @@ The representation contains no syntax node of any language.  Treat all objects a
 because a frozen dataclass takes four times as long to create.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import Any, NamedTuple, TypeAlias
@@ -315,6 +315,17 @@ class Cfg:
     steps: list[Step]
     bodies: dict[int, range] = field(default_factory=dict)
     guards: dict[str, range] = field(default_factory=dict)
+
+    def reached(self, starts: Iterable[int], follows: Callable[[int, Edge], bool]) -> set[int]:
+        """The steps that the edges for which `follows` holds lead to, `starts` included."""
+        seen = set(starts)
+        todo = list(seen)
+        while todo:
+            index = todo.pop()
+            new = {edge.target for edge in self.steps[index].edges if follows(index, edge)} - seen
+            seen |= new
+            todo += new
+        return seen
 
 
 class Param(NamedTuple):

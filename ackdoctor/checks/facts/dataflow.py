@@ -42,15 +42,7 @@ def reachable(
 ) -> set[int]:
     """Return the steps that can be reached without a closed edge."""
     closed_edges = frozenset(closed)
-    seen = set(starts)
-    stack = list(seen)
-    while stack:
-        index = stack.pop()
-        for kind, target in function.cfg.steps[index].edges:
-            if (index, kind) not in closed_edges and target not in seen:
-                seen.add(target)
-                stack.append(target)
-    return seen
+    return function.cfg.reached(starts, lambda index, edge: (index, edge.kind) not in closed_edges)
 
 
 def can_skip(function: Function, steps: set[int]) -> bool:

@@ -242,8 +242,13 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
         return uses_resource(context, function, call, caught.entry.before) or is_for_effect(
             context, function, call
         )
-    inner = calls_by_result(helper).values()
-    return any(context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner)
+    return _works(context, helper)
+
+
+def _works(context: RuleContext, helper: Function) -> bool:
+    """Whether a helper emits, or uses a resource."""
+    calls = calls_by_result(helper).values()
+    return any(context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in calls)
 
 
 def is_for_effect(context: RuleContext, function: Function, call: Call) -> bool:
@@ -285,33 +290,19 @@ def _runs_work(context: RuleContext, flow: Flow, caller: Path | None, code: Expr
         with_data = any(mentions_any(arg.value, derived) for arg in caller.step.op.args)
     if helper is None:
         return with_data and uses_resource(context, function, Call(Name("%"), code, ()))
-    inner = calls_by_result(helper).values()
-    return with_data and any(
-        context.verb_kind(helper, c) in _EMITS or uses_resource(context, helper, c) for c in inner
-    )
+    return with_data and _works(context, helper)
 
 
 def called_helper(context: RuleContext, flow: Flow, caught: Path, call: Call) -> Function | None:
     """Return the method of the component or the function of the project that a call runs; in a decorator, the decorated one."""
     function, caller = caught.function, caught.entry.before
-    if (
-        isinstance(call.func, Name)
-        and call.func.id in function.captures
-        and function not in context.own_names
-    ):
-        if caller is None:
-            return flow.function if flow.function.decorators else None
-        return called_function(context, caller.function, caller.step.op)
-    return called_function(context, function, call)
-
-
-def called_function(context: RuleContext, function: Function, op: Instr) -> Function | None:
-    """Return the component's own method, or the function of a module, that a call runs."""
-    if not isinstance(op, Call):
-        return None
-    symbols = context.resolve(function, op.func) if isinstance(op.func, (Attr, Global)) else ()
-    functions = (symbol for symbol in symbols if isinstance(symbol, Function))
-    return context.own_method(function, op.func) or next(functions, None)
+    is_captured = isinstance(call.func, Name) and call.func.id in function.captures
+    if not is_captured or function in context.own_names:
+        return context.called_function(function, call.func)
+    if caller is None:
+        return flow.function if flow.function.decorators else None
+    op = caller.step.op
+    return context.called_function(caller.function, op.func) if isinstance(op, Call) else None
 
 
 def _names_from(context: RuleContext, function: Function, field: str) -> frozenset[str]:

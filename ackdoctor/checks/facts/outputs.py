@@ -233,7 +233,7 @@ def _is_text(context: RuleContext, method: Function, expr: Expr) -> bool:
 
 def payload_size(context: RuleContext, emit: Emitted) -> int | None:
     """Return the number of values that an emit certainly sends; None if it is unknown."""
-    payload = emit.args.get(emit.verb.subject or "")
+    payload = emit.payload
     found = definition(emit.path, payload) if payload is not None else None
     if payload is None or found is None or not _is_untouched(context, emit.path, payload, found.visit):
         return None

@@ -11,7 +11,7 @@ qualified name ("kafka.KafkaConsumer" is "kafka"), a wrapper in the project by t
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from enum import IntEnum, unique
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.symbols import Symbol
+from ackdoctor.flow.transfer.origins import results
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, LOGGING, PURE_CALLS
 from ackdoctor.model.cfg import (
     Arg,
@@ -38,13 +39,11 @@ from ackdoctor.model.cfg import (
     Item,
     Name,
     Next,
-    Return,
     Step,
     Test,
     Throw,
     Unpack,
     Update,
-    Yield,
 )
 from ackdoctor.model.dialect import EntryKind, VerbKind
 
@@ -62,16 +61,38 @@ def reach(context: RuleContext, *kinds: EntryKind) -> tuple[Function, ...]:
     methods = (
         context.component.method(entry.method) for entry in context.role.entries if entry.kind in kinds
     )
-    found = {method: None for method in methods if method is not None}
+    return with_callees(context, (method for method in methods if method is not None))
+
+
+def with_callees(
+    context: RuleContext, functions: Iterable[Function], *, objects: bool = False
+) -> tuple[Function, ...]:
+    """Return these functions and all functions of the project that they call, nearest first; with `objects` also methods of other classes."""
+    found = dict.fromkeys(functions)
     todo = list(found)
     for function in todo:  # the list grows during the loop
         calls = calls_by_result(function).values()
-        called = (callee for call in calls for callee in callees(context, function, call))
+        called = [
+            callee
+            for call in calls
+            for callee in (
+                *callees(context, function, call),
+                *(_of_object(context, function, call) if objects else ()),
+            )
+        ]
         for each in (*function.closures.values(), *called):
             if each not in found:
                 found[each] = None
                 todo.append(each)
     return tuple(found)
+
+
+def _of_object(context: RuleContext, function: Function, call: Call) -> Iterator[Function]:
+    """Yield the method of a project object that a call runs."""
+    if isinstance(call.func, Attr):
+        cls = context.project_class(function, call.func.obj)
+        method = context.program.find_method(cls, call.func.name) if cls is not None else None
+        yield from (method,) if method is not None else ()
 
 
 def callees(context: RuleContext, function: Function, call: Call) -> Iterator[Function]:
@@ -350,7 +371,7 @@ _WORDS = re.compile(
 
 def payload_source(context: RuleContext, emit: Emitted) -> Source:
     """Return the source of an emit's payload."""
-    payload = emit.args.get(emit.verb.subject or "")
+    payload = emit.payload
     names = provenance(context, emit.function, payload) if payload is not None else ()
     return max(map(_source_of, names), default=Source.UNKNOWN)
 
@@ -392,7 +413,7 @@ def provenance(context: RuleContext, function: Function, expr: Expr) -> frozense
             for symbol in context.resolve(owner, part) if isinstance(part, (Attr, Global)) else ():
                 called += [symbol] if isinstance(symbol, Function) else []
                 names.update(name for name in _names_of(context, symbol) if not name.startswith(project))
-        todo += (each for callee in called if callee not in seen for each in _results(callee))
+        todo += ((each, value) for each in called if each not in seen for value in results(each))
         seen.update(called)
     return frozenset(names)
 
@@ -408,13 +429,6 @@ def _names_of(context: RuleContext, symbol: Symbol) -> Iterator[str]:
                     yield from context.qualified_names(method, call.func)
         case _:
             pass
-
-
-def _results(function: Function) -> Iterator[tuple[Function, Expr]]:
-    """Yield what a function returns or yields."""
-    for step in function.cfg.steps:
-        if isinstance(step.op, (Return, Yield)):
-            yield from ((function, value) for value in operands(step.op))
 
 
 def _arguments(context: RuleContext, function: Function, name: str) -> Iterator[tuple[Function, Expr]]:

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.domain import Domain
-from ackdoctor.flow.domains.invalidation import invalidate_contents, invalidate_target
+from ackdoctor.flow.domains.invalidation import invalidate_contents
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import (
     assigned_locals,
@@ -482,9 +482,7 @@ def _forget(
         name = local.rpartition(":")[2]
         if cell_name(function, name) == local and (local in escaping or name in _tracked_locals(function)):
             own = _is_unaliased(function, state, name) and name not in _shared_locals(function)
-            state = (
-                invalidate_contents(state, Name(name), call) if own else invalidate_target(state, Name(name))
-            )
+            state = invalidate_contents(state, Name(name), call) if own else state.forget(Name(name))
     return state
 
 

@@ -45,12 +45,7 @@ def drop_facts(state: State, stale: Collection[Expr]) -> State:
     return state.replace(facts=without_facts(state.facts, stale)) if stale else state
 
 
-# ---- by an assignment or a method call ----
-
-
-def invalidate_target(state: State, target: Expr) -> State:
-    """The state after an assignment to the target: no fact about it holds any more."""
-    return state.forget(target)
+# ---- by a method call ----
 
 
 def invalidate_receiver(state: State, call: Call) -> State:

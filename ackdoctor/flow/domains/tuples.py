@@ -18,7 +18,7 @@ from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
 from ackdoctor.flow.values import TAKEN, Container, Field, TickTest, Token, TokenRef, fields_in, tokens_in
 from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS, HAS_NEXT
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Item, Literal, Mix, Name, Way
+from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Item, Literal, Mix, Way
 from ackdoctor.model.protocol import Stage, Tick
 
 DONE = (Stage.ACKED, Stage.FAILED)
@@ -131,7 +131,7 @@ def _indexed_fields(function: Function) -> frozenset[str]:
 def take_buffer(context: Context, path: Path, state: State, field: str) -> State:
     """Return the state in which the locals that refer to a field keep its collection: the field gets another one."""
     collection, taken = Field(field), Field(field, taken=True)
-    names = (name for name, value in state.env.items() if value == collection and is_named(Name(name)))
+    names = (name for name, value in state.env.items() if value == collection and is_named(name))
     locals_ = dict.fromkeys(names, taken)
     if not locals_:
         return state
@@ -146,7 +146,7 @@ def keep_taken(context: Context, before: State, after: State) -> State:
         collection, taken = Field(field), Field(field, taken=True)
         if after.contents.get(collection) != EMPTY or before.contents.get(collection) == EMPTY:
             continue
-        names = [name for name, value in after.env.items() if value == collection and is_named(Name(name))]
+        names = [name for name, value in after.env.items() if value == collection and is_named(name)]
         if not names:
             continue
         known = before.contents.get(collection) or FOUND
@@ -208,14 +208,7 @@ def _is_lost(state: State, taken: Field) -> bool:
 
 
 def _record_dropped(context: Context, path: Path, field: str, *, removed: bool = False) -> None:
-    dropped = Dropped(
-        function=path.function,
-        step=path.step,
-        path=path,
-        deferral=context.deferral,
-        field=field,
-        removed=removed,
-    )
+    dropped = Dropped(path=path, deferral=context.deferral, field=field, removed=removed)
     context.record(dropped, field, removed)
 
 
@@ -277,13 +270,13 @@ def drop_current(context: Context, path: Path, state: State, field: Field) -> No
 
 def other_tuple(state: State, read: TokenRef) -> State:
     """Return the state after another stored tuple was read: the locals that hold an earlier one are unknown."""
-    env = {name: value for name, value in state.env.items() if value != read or not is_named(Name(name))}
+    env = {name: value for name, value in state.env.items() if value != read or not is_named(name)}
     return state if len(env) == len(state.env) else state.replace(env=env)
 
 
-def is_named(expr: Expr) -> bool:
-    """Whether an expression is a local that the source names, no temporary."""
-    return isinstance(expr, Name) and not expr.id.startswith("%")
+def is_named(local: str) -> bool:
+    """Whether the source names a local: it is no temporary."""
+    return not local.startswith("%")
 
 
 def forget_other_key(function: Function, state: State, expr: Expr, whole: Token) -> State:
@@ -321,7 +314,7 @@ def _is_removed(state: State, field: str) -> bool:
 
 def _is_named(state: State, field: str) -> bool:
     """Whether a local still refers to the field or to a tuple from it."""
-    return any(field in fields_in(value) for name, value in state.env.items() if is_named(Name(name)))
+    return any(field in fields_in(value) for name, value in state.env.items() if is_named(name))
 
 
 def _has_used(state: State, field: str) -> bool:

@@ -3,7 +3,7 @@
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.intervals import INTERVALS
-from ackdoctor.flow.domains.invalidation import drop_facts, invalidate_size, invalidate_target
+from ackdoctor.flow.domains.invalidation import drop_facts, invalidate_size
 from ackdoctor.flow.domains.tuples import (
     empty_buffer,
     forget_place,
@@ -67,7 +67,7 @@ def assign(context: Context, path: Path, state: State, target: Expr | None, valu
             return _assign_attribute(context, path, state, target, obj, name, value)
         case Item(obj=obj, key=key):
             return _assign_item(
-                context, path, _mark_nonempty(invalidate_target(state, target), obj, key), obj, key, value
+                context, path, _mark_nonempty(state.forget(target), obj, key), obj, key, value
             )
         case Star(value=inner):
             return assign(context, path, state, inner, None)
@@ -85,8 +85,9 @@ def _assign_local(path: Path, state: State, name: str, value: Value | None) -> S
         value = None
     if isinstance(value, TokenRef) and value.token.kind is TokenKind.STORED:
         state = state if _copies(path.step.op, value, state) else forget_place(state, value.token)
-        is_alias = isinstance(path.step.op, Bind) and is_named(path.step.op.value)
-        state = other_tuple(state, value) if is_named(Name(name)) and not is_alias else state
+        source = path.step.op.value if isinstance(path.step.op, Bind) else None
+        is_alias = isinstance(source, Name) and is_named(source.id)
+        state = other_tuple(state, value) if is_named(name) and not is_alias else state
     return state.bind(name, value)
 
 
@@ -123,7 +124,7 @@ def _copies(op: Instr, value: TokenRef, state: State) -> bool:
 def _assign_attribute(
     context: Context, path: Path, state: State, target: Attr, obj: Expr, name: str, value: Value | None
 ) -> State:
-    state = invalidate_target(state, target)
+    state = state.forget(target)
     match evaluate(context, path.function, state, obj):
         case SelfRef():
             state = _assign_field(context, path, state, target, name, value)
@@ -297,7 +298,7 @@ def _count_on(context: Context, path: Path, after: State, name: str) -> State:
 
 def update(context: Context, path: Path, target: Expr, value: Value | None) -> State:
     """Apply `target += value`."""
-    state = invalidate_target(path.state, target)
+    state = path.state.forget(target)
     if isinstance(target, Item):
         state = invalidate_size(state, target.obj, target.key)
     if value is None or not any(tokens_in(value)):

@@ -49,7 +49,7 @@ def skip_groups(context: Context, function: Function, state: State, op: Next) ->
 
     Whether there are tuples without a group is unknown.
     """
-    body = function.cfg.bodies[_head(function, op.loop)]
+    body = function.cfg.bodies[loop_heads(function)[op.loop]]
     inner = [step.op for step in function.cfg.steps[body.start : body.stop] if isinstance(step.op, Next)]
     for each in inner:
         whole = evaluate(context, function, state, each.iterable)
@@ -194,7 +194,7 @@ def _after_loop(
 
 def _left_by_exception(context: Context, function: Function, state: State, loop: int) -> bool:
     """Whether a handler in a loop has caught an exception and goes on to the next tuple past every completion."""
-    outer = _head(function, loop)
+    outer = loop_heads(function)[loop]
     steps, bodies = function.cfg.steps, function.cfg.bodies
     return any(
         isinstance(steps[index].op, Catch)
@@ -210,23 +210,21 @@ def _completes_each(
     context: Context, function: Function, loop: int, running: frozenset[int] = frozenset()
 ) -> bool:
     """Whether every way through the body of a loop, without exceptions, completes a tuple."""
-    head = _head(function, loop)
+    head = loop_heads(function)[loop]
     start = next(edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.TRUE)
     return not _reaches(context, function, start, head, function.cfg.bodies[head], running)
 
 
 def completes_some(context: Context, function: Function, loop: int) -> bool:
     """Whether the body of a loop may complete a tuple."""
-    body = function.cfg.bodies[_head(function, loop)]
+    body = function.cfg.bodies[loop_heads(function)[loop]]
     return any(_may_complete(context, function, index, frozenset()) for index in body)
 
 
-def _head(function: Function, loop: int) -> int:
-    return next(
-        index
-        for index, step in enumerate(function.cfg.steps)
-        if isinstance(step.op, Next) and step.op.loop == loop
-    )
+@memoize
+def loop_heads(function: Function) -> Mapping[int, int]:
+    """Return the first step of each loop over elements, by its number."""
+    return {step.op.loop: index for index, step in enumerate(function.cfg.steps) if isinstance(step.op, Next)}
 
 
 def _reaches(

@@ -16,6 +16,7 @@ from ackdoctor.flow.transfer.dispatch import (
     argument_type,
     captured_by_class,
     choose_functions,
+    choose_verb,
     constructor_may_raise,
     makes_framework_calls,
     method_of,
@@ -24,7 +25,6 @@ from ackdoctor.flow.transfer.dispatch import (
     read_getter,
     thread_task,
     type_text,
-    verb_on,
 )
 from ackdoctor.flow.transfer.effects import changed_fields, helper_may_raise, is_skippable, surviving_facts
 from ackdoctor.flow.transfer.evaluate import evaluate, stored_tuple
@@ -76,18 +76,13 @@ def resolve_call(context: Context, path: Path, call: Call) -> Outcomes:
         done = method_call(context, path, call, receiver, call.func)
         if done is not None:
             return (done,)
-    return (_apply(context, path, call, target, None),)
+    return (apply_value(context, path, call, target, None),)
 
 
 def _apply_each(context: Context, path: Path, call: Call, target: Value) -> Outcomes:
     """Apply a piece of code, or each of those that the target may be."""
     codes = sorted(target.items, key=repr) if isinstance(target, OneOf) else (target,)
-    return tuple(
-        _apply_partial(context, path, call, each)
-        if isinstance(each, Partial)
-        else _apply(context, path, call, each, None)
-        for each in codes
-    )
+    return tuple(apply_value(context, path, call, each, None) for each in codes)
 
 
 def _declared_call(context: Context, path: Path, call: Call) -> Outcomes | None:
@@ -220,7 +215,7 @@ def _run_callback_now(
             given = (element, None) if _completes_argument(context, function, key) else (None, element)
         case _:
             pass
-    return (_apply(context, path, call, target, given),)
+    return (apply_value(context, path, call, target, given),)
 
 
 def _completes_argument(context: Context, function: Function, param: Name) -> bool:
@@ -230,31 +225,25 @@ def _completes_argument(context: Context, function: Function, param: Name) -> bo
     return any(call.args[:1] == (Arg(param),) for call in done)
 
 
-def apply_value(
-    context: Context, path: Path, call: Call, target: Value, preset: tuple[Value | None, ...]
-) -> CallEffect | Enter:
-    """Return the effect of calling a value with these arguments."""
-    if isinstance(target, Partial):
-        call, path = _with_temporaries(path, call, preset)
-        return _apply_partial(context, path, call, target)
-    return _apply(context, path, call, target, preset)
-
-
 def _apply_partial(context: Context, path: Path, call: Call, target: Partial) -> CallEffect | Enter:
     """Return the effect of calling a partial with the call's own arguments."""
     given, path = _with_temporaries(path, call, target.args, "%given", target.names)
     first = tuple(arg for arg in given.args if arg.name is None)
     named = tuple(arg for arg in given.args if arg.name is not None)
-    return _apply(context, path, replace(call, args=(*first, *call.args, *named)), target.target, None)
+    return apply_value(context, path, replace(call, args=(*first, *call.args, *named)), target.target, None)
 
 
-def _apply(
+def apply_value(
     context: Context, path: Path, call: Call, target: Value | None, preset: tuple[Value | None, ...] | None
 ) -> CallEffect | Enter:
+    """Return the effect of calling a value with the call's own arguments, or with those that replace them."""
     match target:
+        case Partial():
+            rewritten, at = _with_temporaries(path, call, preset)
+            return _apply_partial(context, at, rewritten, target)
         case BoundMethod(name=name, on=kind) if kind:
-            rewritten, at = (call, path) if preset is None else _with_temporaries(path, call, preset)
-            verb = verb_on(context, at, rewritten, kind, name)
+            rewritten, at = _with_temporaries(path, call, preset)
+            verb = choose_verb(context, at.function, at.state, rewritten.args, context.verbs_of(kind, name))
             if verb is not None:
                 return _verb(context, at, rewritten, verb, None)
             return CallEffect(path.state, None, may_raise=False)
@@ -285,9 +274,9 @@ def _apply(
             if verb is not None:
                 return _verb(context, path, call, verb, preset)
             verb = unbound_verb(context, target.names)
-            values = arguments(context, path, call) if preset is None else preset
+            values = arguments(context, path, call, preset)
             if verb is not None and values[:1] == (SelfRef(),):
-                rest = Call(call.result, call.func, call.args[1:], call.awaited, call.dropped)
+                rest = replace(call, args=call.args[1:])
                 return _verb(context, path, rest, verb, preset and preset[1:])
             return library_call(context, path, call, target, preset)
         case _:
@@ -326,22 +315,21 @@ def _super_method(
     preset: tuple[Value | None, ...] | None,
 ) -> CallEffect | Enter:
     """Resolve `super.name(...)` in a class that is not the component."""
-    values = arguments(context, path, call) if preset is None else preset
+    values = arguments(context, path, call, preset)
     functions = methods_named(context.program.lineage(after).order[1:], name)
     function = _overload(context, path, call, functions, values)
     if function is not None and not function.docstring_only:
         return enter(context, path, call, function, path.state.env.get(path.function.receiver), preset)
     handle = framework_kind(context, after)
     if handle is not None:
-        return _apply(context, path, call, BoundMethod(name, on=handle.kind), preset)
+        return apply_value(context, path, call, BoundMethod(name, on=handle.kind), preset)
     return opaque_call(context, path, call, preset)
 
 
 def _verb(
     context: Context, path: Path, call: Call, verb: Verb, preset: tuple[Value | None, ...] | None
 ) -> CallEffect:
-    if preset is not None:
-        call, path = _with_temporaries(path, call, preset)
+    call, path = _with_temporaries(path, call, preset)
     state, value = apply_verb(context, path, call, verb)
     return CallEffect(state, value, not never_raises(verb))
 
@@ -349,16 +337,17 @@ def _verb(
 def _with_temporaries(
     path: Path,
     call: Call,
-    preset: tuple[Value | None, ...],
+    preset: tuple[Value | None, ...] | None,
     prefix: str = "%preset",
     names: tuple[str | None, ...] = (),
 ) -> tuple[Call, Path]:
-    """Return a call whose arguments are abstract values, through fresh temporaries."""
+    """Return a call whose arguments are these abstract values, through fresh temporaries; without any, the call itself."""
+    if preset is None:
+        return call, path
     known = {f"{prefix}{i}": value for i, value in enumerate(preset) if value is not None}
     env = {**path.state.env, **known}
     args = tuple(Arg(Name(f"{prefix}{i}"), name) for i, (_, name) in enumerate(zip_longest(preset, names)))
-    rewritten = Call(call.result, call.func, args, call.awaited, call.dropped)
-    return rewritten, path.with_state(path.state.replace(env=env))
+    return replace(call, args=args), path.with_state(path.state.replace(env=env))
 
 
 def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]:
@@ -376,5 +365,4 @@ def _expand_stars(context: Context, path: Path, call: Call) -> tuple[Call, Path]
             name = f"%preset{len(spread)}"
             spread.append(Arg(Name(name), key if isinstance(key, str) else None))
             env.update({name: value} if value is not None else {})
-    rewritten = Call(call.result, call.func, tuple(spread), call.awaited, call.dropped)
-    return rewritten, path.with_state(path.state.replace(env=env))
+    return replace(call, args=tuple(spread)), path.with_state(path.state.replace(env=env))

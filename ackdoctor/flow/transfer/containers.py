@@ -91,8 +91,12 @@ class CallEffect:
     may_raise: bool
 
 
-def arguments(context: Context, path: Path, call: Call) -> tuple[Value | None, ...]:
-    """Return the abstract values of a call's arguments, in source order."""
+def arguments(
+    context: Context, path: Path, call: Call, preset: tuple[Value | None, ...] | None = None
+) -> tuple[Value | None, ...]:
+    """Return the abstract values of a call's arguments, in source order, or those that replace them."""
+    if preset is not None:
+        return preset
     return tuple(evaluate(context, path.function, path.state, arg.value) for arg in call.args)
 
 

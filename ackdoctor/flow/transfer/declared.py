@@ -150,7 +150,6 @@ def _kept_class(
     made = {
         class_named(context, context.unit(where), value.func) if isinstance(value, Call) else None
         for where, value in values
-        if value != Literal(None)
     }
     if len(made) == 1 and None not in made:
         return made.pop()
@@ -159,7 +158,7 @@ def _kept_class(
 
 
 def field_values(context: Context, name: str) -> Iterator[tuple[Function, Expr | Call]]:
-    """Yield what the code assigns to a field, or to a field of the object in it, with the function that does."""
+    """Yield what the code assigns to a field, or to a field of the object in it, with the function that does; None is left out."""
     holder, _, last = name.rpartition(".")
     cls = field_class(context, holder) if holder else None
     order = context.component.lineage if not holder else context.program.lineage(cls).order if cls else ()
@@ -169,7 +168,7 @@ def field_values(context: Context, name: str) -> Iterator[tuple[Function, Expr |
 def _assigned_in(classes: Iterable[ClassInfo], name: str) -> Iterator[tuple[Function, Expr | Call]]:
     for method in (method for each in classes for method in each.methods.values()):
         for assigned in attribute_assignments(method):
-            if assigned.name == name:
+            if assigned.name == name and assigned.value != Literal(None):
                 yield method, calls_by_result(method).get(assigned.value, assigned.value)
 
 
@@ -203,8 +202,7 @@ def called_function(context: Context, function: Function, func: Expr) -> Functio
         cls = _other_class(context, function)
         if cls is None:
             return context.component.method(func.name)
-        order = context.program.lineage(cls).order
-        return next((each.methods[func.name] for each in order if func.name in each.methods), None)
+        return context.program.find_method(cls, func.name)
     symbols = context.program.resolve(context.unit(function), func)
     return next((symbol for symbol in symbols if isinstance(symbol, Function)), None)
 

@@ -338,8 +338,7 @@ def object_of(context: Context, path: Path, expr: Expr) -> Instance | None:
 def constructed(context: Context, field: str) -> Instance | None:
     """Return the object of a project class that a field holds, if each assignment constructs that class."""
     if field not in context.objects:
-        assigned = [each for each in field_values(context, field) if each[1] != Literal(None)]
-        made = [_new_object(context, *each) for each in assigned]
+        made = [_new_object(context, *each) for each in field_values(context, field)]
         classes = {None if each is None else each.cls for each in made}
         context.objects[field] = made[0] if len(classes) == 1 else None
     return context.objects[field]
@@ -389,11 +388,6 @@ def _matters(value: Value | None) -> bool:
     if isinstance(value, Instance) and value.fields:
         return True
     return isinstance(value, (SelfRef, FunctionRef, BoundMethod)) or any(tokens_in(value))
-
-
-def verb_on(context: Context, path: Path, call: Call, kind: str, name: str) -> Verb | None:
-    """Return the framework's verb that a call on one of its own objects denotes."""
-    return choose_verb(context, path.function, path.state, call.args, context.verbs_of(kind, name))
 
 
 # ---- tuples and windows ----

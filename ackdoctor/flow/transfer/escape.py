@@ -46,20 +46,8 @@ def store(
                 release(context, path, token.field)
             state = _hold_stored(context, state, token, f"self.{field}")
             continue
-        context.record(
-            Stored(
-                function=path.function,
-                step=path.step,
-                path=path,
-                deferral=context.deferral,
-                field=field,
-                token=token,
-                how=how,
-                key=key,
-            ),
-            field,
-            token,
-        )
+        stored = Stored(path=path, deferral=context.deferral, field=field, token=token, how=how, key=key)
+        context.record(stored, field, token)
         state = _add_holder(state, token, context.token_state(state, token), f"self.{field}")
         known = state.contents.get(Field(field))
         if known is not None and known != OWED:
@@ -80,14 +68,7 @@ def release(
     context: Context, path: Path, field: str, *, completed: bool = False, at_tick: bool = False
 ) -> None:
     """Record that the contents of a field escape to opaque code, or are completed; a tick has a path of its own."""
-    released = Released(
-        function=path.function,
-        step=path.step,
-        path=path,
-        deferral=context.deferral,
-        field=field,
-        completed=completed,
-    )
+    released = Released(path=path, deferral=context.deferral, field=field, completed=completed)
     context.record(released, field, completed, at_tick)
 
 

@@ -13,9 +13,9 @@ from typing import TypeAlias
 from ackdoctor.flow.domains.aliases import new_aliases
 from ackdoctor.flow.domains.heap_cells import private_objects
 from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
-from ackdoctor.flow.facts import definitions, normalise, passed_subjects, tested_names
+from ackdoctor.flow.facts import bound_subjects, definitions, normalise, passed_subjects, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
-from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, size_facts
+from ackdoctor.flow.pure_calls import inline_calls, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import Live
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
@@ -197,19 +197,12 @@ def _counter_places(function: Function, counter: str) -> Iterator[Place]:
     yield Name(counter)
     yield counter
     for bound in induction_variables(function)[counter]:
-        yield from (
-            part for part in subexpressions(bound) if isinstance(part, Name) or is_field(function, part)
-        )
-        yield from size_facts(bound)
+        yield from bound_subjects(function, bound)
 
 
 def _compared(function: Function, condition: Expr) -> Iterator[Place]:
-    """Yield the operands of comparisons, since each may be an alias, and the emptiness of the containers among them."""
-    if isinstance(condition, Compare):
-        yield from (
-            part for part in subexpressions(condition) if isinstance(part, Name) or is_field(function, part)
-        )
-    yield from size_facts(condition)
+    """Return the operands of comparisons, since each may be an alias, and the emptiness of the containers among them."""
+    return bound_subjects(function, condition) if isinstance(condition, Compare) else size_facts(condition)
 
 
 def _condition_subjects(condition: Expr) -> Iterator[Expr]:

@@ -17,7 +17,7 @@ In the loop body, the generator holds the tuples that it completes after its las
 completed (`suspend_generator`, `finish_generator`).
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from ackdoctor.flow.context import Context
@@ -43,6 +43,7 @@ from ackdoctor.flow.transfer.buffer_loops import (
     element_of_rest,
     field_iterations,
     leave_field_loops,
+    loop_heads,
     skip_groups,
 )
 from ackdoctor.flow.transfer.declared import local_values
@@ -332,14 +333,17 @@ def _has_elements(context: Context, function: Function, iterable: Expr) -> bool:
 
 # ---- loops that a path leaves early ----
 
-_ALL = range(1 << 30)  # the loops around the call of a helper: no step of the helper leaves them
-
 
 def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[NextStep]:
     """Yield the edge itself, or one for each kind of element if it leaves a loop over a batch early."""
     token, state = context.subject, way.state
-    bodies = _bodies(path.function)
-    left = {loop: memory for loop, memory in state.loops.items() if way.target not in bodies.get(loop, _ALL)}
+    heads, bodies = loop_heads(path.function), path.function.cfg.bodies
+    left = {
+        loop: memory
+        for loop, memory in state.loops.items()
+        if loop in heads
+        and way.target not in bodies[heads[loop]]  # no step of a helper leaves a loop around it
+    }
     if left:
         state = state.replace(
             loops={loop: memory for loop, memory in state.loops.items() if loop not in left}
@@ -368,15 +372,6 @@ def _forget_element(state: State, token: Token) -> State:
         return not (isinstance(value, (TokenRef, Index)) and value.token == token)
 
     return state.replace(env={name: value for name, value in state.env.items() if other(value)})
-
-
-@memoize
-def _bodies(function: Function) -> Mapping[int, range]:
-    """Return the steps of each loop, by its number."""
-    cfg = function.cfg
-    return {
-        step.op.loop: cfg.bodies[head] for head, step in enumerate(cfg.steps) if isinstance(step.op, Next)
-    }
 
 
 # ---- loops over generators ----

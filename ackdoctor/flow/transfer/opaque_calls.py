@@ -69,7 +69,7 @@ def library_call(
 ) -> CallEffect:
     """Return the effect of a call of library code, as far as its qualified name determines it."""
     name = target.names[-1].rpartition(".")[2]
-    values = arguments(context, path, call) if preset is None else preset
+    values = arguments(context, path, call, preset)
     state = path.state
     if (
         isinstance(call.func, Attr)
@@ -106,8 +106,6 @@ def library_call(
         if token is not None and (kind := tick_test_of_name(name)):
             return CallEffect(state, TickTest(token, kind), may_raise=False)
         return CallEffect(state, None, may_raise=may_raise(context, path.function, call))
-    if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
-        return CallEffect(state, TickTest(values[0].token, kind), may_raise=False)
     if name.endswith(EXCEPTION_SUFFIXES):
         return CallEffect(state, ExceptionValue(target.names[-1]), may_raise=False)
     return opaque_call(context, path, call, preset)
@@ -174,7 +172,7 @@ def opaque_call(
     name = last_name(call.func) or "a call"
     if name in LOGGING or name in PURE_CALLS:
         return CallEffect(path.state, None, may_raise=may_raise(context, path.function, call))
-    values = arguments(context, path, call) if preset is None else preset
+    values = arguments(context, path, call, preset)
     if len(values) == 1 and isinstance(values[0], TokenRef) and (kind := tick_test_of_name(name)):
         return CallEffect(path.state, TickTest(values[0].token, kind), may_raise=False)
     state = path.state
@@ -233,7 +231,7 @@ def run_later(
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
         args = tuple(_passed_on(context, target, values))
         context.record(
-            CallbackPassed(function=path.function, step=path.step, path=path, deferral=deferral),
+            CallbackPassed(path=path, deferral=deferral),
             repr(target),
             runner,
         )
@@ -252,9 +250,9 @@ def _started(context: Context, path: Path) -> tuple[Value, ...]:
             return ()
     if thread is None:
         return ()
-    lineage = context.program.lineage(thread.cls if isinstance(thread, Instance) else context.component.cls)
-    run = next((each.methods[RUN] for each in lineage.order if RUN in each.methods), None)
-    if run is None or not any(each.rpartition(".")[2] in THREAD_CLASSES for each in lineage.foreign):
+    cls = thread.cls if isinstance(thread, Instance) else context.component.cls
+    run, foreign = context.program.find_method(cls, RUN), context.program.lineage(cls).foreign
+    if run is None or not any(each.rpartition(".")[2] in THREAD_CLASSES for each in foreign):
         return ()
     return (Partial(FunctionRef(run, bare=True), (thread,)),)
 
@@ -321,7 +319,7 @@ def enter(
     more: list[Value | None] = [*own] if not params else []  # `*args` of a decorator's inner function
     params = params[len(own) :]
     args = call.args if preset is None else tuple(Arg(Name("")) for _ in preset)
-    values = arguments(context, path, call) if preset is None else preset
+    values = arguments(context, path, call, preset)
     filled: set[str | None] = set()
     named: dict[str, Value | None] = {}
     passed: dict[str, Expr] = {}
@@ -374,7 +372,7 @@ def _coroutine(
     plain = preset is not None or all(arg.name is None and not arg.star for arg in call.args)
     if not plain or call.dropped:  # it never runs
         return opaque_call(context, path, call, preset)
-    given = arguments(context, path, call) if preset is None else preset
+    given = arguments(context, path, call, preset)
     first = () if receiver is None or function.binding == "static" else (receiver,)
     coroutine = Partial(FunctionRef(function, captured, bare=True), (*first, *given))
     return CallEffect(path.state, coroutine, may_raise=False)

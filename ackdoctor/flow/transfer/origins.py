@@ -145,7 +145,7 @@ def is_remote(context: Context, function: Function, expr: Expr, depth: int = 0) 
 
 def _all_remote(context: Context, values: Iterable[tuple[Function, Expr | Call]], depth: int) -> bool:
     """Whether all values that a local or a field may have are remote, apart from None."""
-    known = [(where, value) for where, value in values if value != Literal(None)]
+    known = list(values)
     return bool(known) and all(
         _is_remote_result(context, where, value.func, depth + 1)
         if isinstance(value, Call)
@@ -159,21 +159,22 @@ def _is_remote_result(context: Context, function: Function, func: Expr, depth: i
     maker = called_function(context, function, func) if depth <= _MAX_DEPTH else None
     if maker is None:
         return is_remote(context, function, func, depth)
-    return _all_remote(context, ((maker, value) for value in _results(maker)), depth)
+    return _all_remote(context, ((maker, value) for value in results(maker)), depth)
 
 
-def _results(maker: Function) -> Iterator[Expr]:
-    """Yield what a function returns; a generator is taken for a context manager, whose `with` gets what it yields."""
+def results(maker: Function) -> Iterator[Expr]:
+    """Yield what a function returns or yields, None left out; a generator is taken for a context manager."""
     for step in maker.cfg.steps:
         match step.op:
-            case Yield(value=value) | Return(value=value) if value is not None:
+            case Yield(value=value) | Return(value=value) if value not in (None, Literal(None)):
                 yield value
             case _:
                 pass
 
 
 def _local_values(function: Function, local: Name) -> Iterator[tuple[Function, Expr | Call]]:
-    return ((function, value) for value in local_values(function).get(local.id, ()))
+    values = local_values(function).get(local.id, ())
+    return ((function, value) for value in values if value != Literal(None))
 
 
 def is_queue(context: Context, field: str) -> bool:
@@ -253,8 +254,7 @@ def is_in_memory(context: Context, function: Function, expr: Expr) -> bool:
             values = list(_local_values(function, expr))
         case _:
             return False
-    known = [(where, value) for where, value in values if value != Literal(None)]
-    return bool(known) and all(_is_made_in_memory(context, where, value) for where, value in known)
+    return bool(values) and all(_is_made_in_memory(context, where, value) for where, value in values)
 
 
 def _is_made_in_memory(context: Context, function: Function, value: Expr | Call) -> bool:
@@ -305,7 +305,7 @@ def _local_class(context: Context, function: Function, local: Name) -> ClassInfo
         if isinstance(value, Call):
             found = class_named(context, context.unit(where), value.func)
             made.add(found or _result_class(context, where, value))
-        elif value != Literal(None):
+        else:
             is_temporary = isinstance(value, Name) and value.id.startswith("%")
             made.add(project_class(context, where, value) if is_temporary else None)
     return made.pop() if len(made) == 1 else None
@@ -320,5 +320,5 @@ def _result_class(context: Context, function: Function, call: Call) -> ClassInfo
     if maker.returns:
         found = context.program.type_of(unit, maker.returns)
         return found if isinstance(found, ClassInfo) else None
-    made = {project_class(context, maker, value) for value in _results(maker) if value != Literal(None)}
+    made = {project_class(context, maker, value) for value in results(maker)}
     return made.pop() if len(made) == 1 else None

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import ALIASES
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
-from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_contents, invalidate_target
+from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_contents
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice, remove_entry
 from ackdoctor.flow.events import Path
@@ -217,7 +217,7 @@ def _forget_temporary(function: Function, state: State, condition: Expr) -> Stat
     """Return the state without the facts about a temporary that is tested once: only `match` and `switch` test one again."""
     subject = condition.left if isinstance(condition, Compare) else condition
     if isinstance(subject, Name) and subject.id.startswith("%") and subject not in tested_subjects(function):
-        return invalidate_target(state, subject)
+        return state.forget(subject)
     return state
 
 

@@ -98,10 +98,10 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
     """Return the state after a framework call, and its value."""
     bound = _bind(verb, call.args)
     function, state = path.function, path.state
+    subject = bound.args.get(verb.subject or "")
+    value = evaluate(context, function, state, subject) if subject is not None else None
     match verb.kind:
         case VerbKind.ACK | VerbKind.FAIL:
-            subject = bound.args.get(verb.subject or "")
-            value = evaluate(context, function, state, subject) if subject is not None else None
             if isinstance(subject, Attr):
                 value = _single_tuple(value)
             if isinstance(subject, Item) and isinstance(value, TokenRef) and value.token.field:
@@ -110,17 +110,10 @@ def apply_verb(context: Context, path: Path, call: Call, verb: Verb) -> tuple[St
         case VerbKind.EMIT | VerbKind.EMIT_MANY:
             return _emit(context, path, bound, verb), None
         case VerbKind.HOLD:
-            subject = bound.args.get(verb.subject or "")
-            held = evaluate(context, function, state, subject) if subject is not None else None
-            return escape(context, path, state, (held,), verb.on), None
+            return escape(context, path, state, (value,), verb.on), None
         case VerbKind.TICK_TEST | VerbKind.HEARTBEAT_TEST:
-            subject = bound.args.get(verb.subject or "")
             kind = Tick.YES if verb.kind is VerbKind.TICK_TEST else Tick.HEARTBEAT
-            match evaluate(context, function, state, subject) if subject is not None else None:
-                case TokenRef(token=token):
-                    return state, TickTest(token, kind)
-                case _:
-                    return state, None
+            return state, TickTest(value.token, kind) if isinstance(value, TokenRef) else None
         case _:
             return state, None
 
@@ -139,20 +132,15 @@ def _complete_value(
     match value:
         case TokenRef(token=token) if _is_accepted(context, verb, value):
             return complete(context, path, state, op, token, verb=verb, value=value)
-        case TokenRef():
-            _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return state  # rejected: the tuple is still owed
         case Field(name=field, element=element) if field in context.stored_stages:
             return complete(context, path, state, op, element, verb=verb, value=value)
-        case Const():
-            _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return state
-        case Picked() if _in_every_iteration(state):
-            _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return state  # the element of this iteration is still owed
         case _:
             _see_completion(context, path, op, None, TokenState(Stage.OWED), None, verb, value)
-            return _complete_unknown(state, value)
+            # the framework rejects an id or a constant, and the element of this iteration is no fixed one
+            other = isinstance(value, (TokenRef, Const)) or (
+                isinstance(value, Picked) and _in_every_iteration(state)
+            )
+            return state if other else _complete_unknown(state, value)
 
 
 def _in_every_iteration(state: State) -> bool:
@@ -231,8 +219,6 @@ def _see_completion(
     site = _site(context, path, verb)
     context.record(
         Completed(
-            function=site.function,
-            step=site.step,
             path=site,
             deferral=context.deferral,
             op=op,
@@ -271,8 +257,6 @@ def _emit(context: Context, path: Path, bound: _Bound, verb: Verb) -> State:
     site = _site(context, path, verb)
     context.record(
         Emitted(
-            function=site.function,
-            step=site.step,
             path=site,
             deferral=context.deferral,
             verb=verb,
@@ -283,7 +267,6 @@ def _emit(context: Context, path: Path, bound: _Bound, verb: Verb) -> State:
             late=tuple(late),
             subject=subject,
             tick=tick,
-            payload=values.get(verb.subject or ""),
             values=values,
             unclear=bound.unclear,
         ),
