@@ -157,6 +157,28 @@ def is_no_remedy(context: RuleContext, function: Function, index: int, call: Cal
     return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS
 
 
+def _opens_connection(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a call makes a new client, by itself or in a method of the component that does nothing else."""
+    if not call.dropped:
+        on_field = isinstance(call.func, Attr) and context.own_field(function, call.func.obj) is not None
+        with_data = any(
+            set(names_in(arg.value)) - {function.receiver} and not context.is_remote(function, arg.value)
+            for arg in call.args
+        )
+        return context.is_remote(function, call.result) and not with_data and not (on_field and call.args)
+    helper = context.own_method(function, call.func)
+    if helper is None or call.args or function is helper:
+        return False
+    ops = [(index, step.op) for index, step in enumerate(helper.cfg.steps)]
+    kept = [op for _, op in ops if isinstance(op, Bind) and isinstance(op.target, Attr)]
+    calls = [(index, op) for index, op in ops if isinstance(op, Call)]
+    return (
+        bool(kept)
+        and all(keeps_nothing(context, helper, op) for op in kept)
+        and all(is_no_remedy(context, helper, index, op) for index, op in calls)
+    )
+
+
 class FailureBranch(NamedTuple):
     """The steps of a callback that run if the work failed, and the test that learns it (None: it is called for errors only)."""
 
@@ -196,28 +218,6 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
         if acts or isinstance(op, (Test, Throw)):
             return None
     return branches[0] if len(branches) == 1 else None
-
-
-def _opens_connection(context: RuleContext, function: Function, call: Call) -> bool:
-    """Whether a call makes a new client, by itself or in a method of the component that does nothing else."""
-    if not call.dropped:
-        on_field = isinstance(call.func, Attr) and context.own_field(function, call.func.obj) is not None
-        with_data = any(
-            set(names_in(arg.value)) - {function.receiver} and not context.is_remote(function, arg.value)
-            for arg in call.args
-        )
-        return context.is_remote(function, call.result) and not with_data and not (on_field and call.args)
-    helper = context.own_method(function, call.func)
-    if helper is None or call.args or function is helper:
-        return False
-    ops = [(index, step.op) for index, step in enumerate(helper.cfg.steps)]
-    kept = [op for _, op in ops if isinstance(op, Bind) and isinstance(op.target, Attr)]
-    calls = [(index, op) for index, op in ops if isinstance(op, Call)]
-    return (
-        bool(kept)
-        and all(keeps_nothing(context, helper, op) for op in kept)
-        and all(is_no_remedy(context, helper, index, op) for index, op in calls)
-    )
 
 
 def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:
