@@ -24,6 +24,7 @@ from ackdoctor.reporters.terminal import full, headline, more_findings, nothing_
 _MAX_NOTES = 5
 _MAX_FAULTS = 5
 _MAX_CAUSES = 3
+_MOST_ROWS = 20  # of a snapshot
 _MAX_STEPS = 4  # of a course: its first number and its last ones
 _MANY_TUPLES = 10_000  # more than the queues of a worker that keeps up hold
 
@@ -482,17 +483,15 @@ def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
 # ---- snapshots of a Python process: which components hold what, and what has grown ----
 
 
-def snapshots_screen(
-    snapshots: Sequence[Snapshot], stream: TextIO, context: Context, *, top: int = 20
-) -> None:
+def snapshots_screen(snapshots: Sequence[Snapshot], stream: TextIO, context: Context) -> None:
     """Write the holders and the types; nothing without a snapshot."""
     if not snapshots:
         return
     stream.writelines(f"{line}\n" for line in _about_snapshots(snapshots))
-    holdings = _holdings(holding_rows(snapshots, top), context)
+    holdings = _holdings(holding_rows(snapshots, _MOST_ROWS), context)
     stream.write(f"\n{holdings}" if holdings else "\nno acker, spout or bolt holds much\n")
     counts = sum(snapshot.census is not None for snapshot in snapshots)
-    if types := _types(type_rows(snapshots, top), counts, context):
+    if types := _types(type_rows(snapshots, _MOST_ROWS), counts, context):
         stream.write(f"\n{types}")
 
 
