@@ -77,7 +77,7 @@ def our_report(acker: Acker) -> str:
     """Take a snapshot and render its screen."""
     snapshot = take("end", [Owner(name="acker", kind=ACKER, value=acker, tuples=len(acker))])
     stream = io.StringIO()
-    snapshots_screen([snapshot], stream, Context(sources=Sources(root=Path())), width=120)
+    snapshots_screen([snapshot], stream, Context(sources=Sources(root=Path()), width=120))
     return stream.getvalue()
 
 

@@ -387,7 +387,7 @@ def _write(
     context = context_for(stream, form)
     match form:
         case "full":
-            shown = partial(screen, report, analysis, context=context, width=context.width, promise=promise)
+            shown = partial(screen, report, analysis, context=context, promise=promise)
             write_screen(stream, context, shown)
         case "json":
             document(report, analysis, stream, promise)

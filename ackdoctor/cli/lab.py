@@ -150,7 +150,7 @@ class Study:
             if self.output_format == "json":
                 reports.document(results, setting, text)
             else:
-                reports.screen(results, setting, text, context, context.width)
+                reports.screen(results, setting, text, context)
         return 1 if any(result.broken for result in results) else 0
 
 
@@ -200,7 +200,7 @@ class Scenes:
             elif self.list_scenes:
                 stories.listing(chosen, text, context)
             else:
-                stories.screen(played, setting, text, context, context.width)
+                stories.screen(played, setting, text, context)
         return 1 if stories.broken_runs(played) else 0
 
 

@@ -39,7 +39,6 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.config import FILES, FORMATS, Settings
 from ackdoctor.lint.discover import discover
-from ackdoctor.lint.result_cache import cache_folder
 from ackdoctor.lint.run import lint
 from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file, with_selection
 from ackdoctor.lint.select import filter_report
@@ -264,7 +263,11 @@ class Lint:
         baseline = _baseline(settings, or_none=self.write_baseline)
         text = self._text()
         paths = [path for path in self.paths or () if path != STDIN]
-        cache, no_cache_reason = (None, "") if self.no_cache else cache_folder(paths, settings, root)
+        cache, no_cache_reason = None, ""
+        if not self.no_cache:
+            from ackdoctor.lint.result_cache import cache_folder  # also imports what turns JSON into results
+
+            cache, no_cache_reason = cache_folder(paths, settings, root)
         with progress("linting", quiet=self.quiet) as show:
             run = partial(
                 lint,

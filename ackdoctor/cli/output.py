@@ -237,7 +237,7 @@ def write_report(
     form: str,
     verdict: str,
     *,
-    screen: Callable[[TextIO, Context, int], None],
+    screen: Callable[[TextIO, Context], None],
     document: Callable[[TextIO], None],
     file: Path | None = None,
 ) -> None:
@@ -249,7 +249,7 @@ def write_report(
     with destination(file) as stream:
         context = context_for(stream, form)
         if form == "full":
-            write_screen(stream, context, lambda text: screen(text, context, context.width))
+            write_screen(stream, context, lambda text: screen(text, context))
         elif form == "json":
             document(stream)
         elif form == "concise":

@@ -58,16 +58,15 @@ def _as_table(rules: Sequence[Rule]) -> str:
         for rule in rules
     ]
     context = context_for(sys.stdout)
-    width = context.width
     if not context.wraps:
         return grid([tuple(row.values()) for row in rows], context)
-    if width >= _NARROWEST:
+    if context.width >= _NARROWEST:
         # a cut code or name cannot be pasted into another command
-        return table(rows, context, width, unfolded={"code", "name"})
+        return table(rows, context, unfolded={"code", "name"})
     lines = []
     for row in rows:  # as one line, and its summary below it
         *words, summary = row.values()
-        lines += ["  ".join(words), *wrapped(f"  {summary}", width, hang="  ")]
+        lines += ["  ".join(words), *wrapped(f"  {summary}", context.width, hang="  ")]
     return "".join(f"{line}\n" for line in lines)
 
 

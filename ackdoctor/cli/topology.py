@@ -30,7 +30,6 @@ from ackdoctor.cli.output import (
     progress,
     require_not_an_input,
     require_writable,
-    width_for,
 )
 from ackdoctor.config import GUARANTEES, Settings, nearest
 from ackdoctor.lint.result_cache import cache_folder
@@ -110,16 +109,9 @@ class Topology:
             complain(note)
         with destination(self.output_file) as stream, escaping(stream, self.output_format) as text:
             look = self.output_format
-            context, width = context_for(stream, look), width_for(stream)
             shown = replace(report, topologies=topologies)
-            _write(
-                "summary" if self.quiet and look == "full" else look,
-                shown,
-                text,
-                context,
-                width,
-                paths,
-            )
+            form = "summary" if self.quiet and look == "full" else look
+            _write(form, shown, text, context_for(stream, look), paths)
         short = _shortfalls(topologies, self.require or settings.topology.require)
         for line in short:
             complain(line, prefix="")
@@ -189,13 +181,11 @@ def _selected(topologies: Sequence[Judged], names: Sequence[str]) -> tuple[Judge
     return tuple(judged for judged in topologies if not names or judged.topology.name in names)
 
 
-def _write(
-    form: str, report: Report, stream: StringIO, context: Context, width: int, paths: Sequence[str]
-) -> None:
+def _write(form: str, report: Report, stream: StringIO, context: Context, paths: Sequence[str]) -> None:
     if form == "summary":
-        summary(report.topologies, stream, context, width)
+        summary(report.topologies, stream, context)
     elif form == "full":
-        screen(report.topologies, stream, context, width)
+        screen(report.topologies, stream, context)
     elif form == "json":
         document(report, stream)
     elif form == "html":

@@ -363,7 +363,7 @@ def _print_heaps(folder: Path) -> None:
         killed = snapshots and snapshots[-1].label != LAST
         note = ", killed before its last snapshot; what it held later is unknown" if killed else ""
         stream.write(f"\nheap of process {path.stem.rpartition('-')[2]}{note}: ")
-        shown = partial(snapshots_screen, snapshots, context=context, width=context.width)
+        shown = partial(snapshots_screen, snapshots, context=context)
         write_screen(stream, context, shown)
         found = findings(snapshots, Places())
         if found:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ackdoctor import checks, dialects
 from ackdoctor.checks.rule_context import RuleContext
@@ -20,13 +20,15 @@ from ackdoctor.flow.program import Program
 from ackdoctor.flow.symbols import MAX_ANCESTORS
 from ackdoctor.lint.discover import LANGUAGES, LIMIT, reason
 from ackdoctor.lint.files import digest_of
-from ackdoctor.lint.memory import Memory
 from ackdoctor.lint.project import Cluster, Inputs, Lowered, Result, Source
 from ackdoctor.lint.unknown_bases import unknown_bases
 from ackdoctor.model.cfg import ClassInfo, Component
 from ackdoctor.model.finding import Finding, UnknownBase, Unreadable
 from ackdoctor.model.source import read_file
 from ackdoctor.model.topology import ComponentFacts, Topology
+
+if TYPE_CHECKING:
+    from ackdoctor.lint.memory import Memory
 
 _WORTH_WORKERS = 60_000  # bytes of source from which two processes beat one
 
@@ -37,7 +39,7 @@ def analyze(
     size: int,
     jobs: int,
     done: Callable[[int, Result], None],
-    memory: Memory | None = None,
+    memory: "Memory | None" = None,
 ) -> None:
     """Call `done` with the number and the result of each cluster; `size` is the number of bytes that they read.
 
@@ -154,7 +156,7 @@ def lower(language: str, source: Source, data: bytes) -> Lowered:
 class Analyzer:
     """Analyses clusters one after the other; a file of several clusters is parsed once."""
 
-    def __init__(self, inputs: Inputs, clusters: Sequence[Cluster], memory: Memory | None = None) -> None:
+    def __init__(self, inputs: Inputs, clusters: Sequence[Cluster], memory: "Memory | None" = None) -> None:
         self._inputs = inputs
         self._memory = memory
         self._dialects = dialects.load(inputs.versions)

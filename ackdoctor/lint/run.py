@@ -13,10 +13,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from ackdoctor import dialects
-from ackdoctor.cache_folder import CacheFolder, NoCacheError
 from ackdoctor.config import Settings
 from ackdoctor.lint.discover import (
     LANGUAGES,
@@ -31,14 +30,16 @@ from ackdoctor.lint.discover import (
     with_new,
 )
 from ackdoctor.lint.files import MARK, Files, framework_names
-from ackdoctor.lint.memory import Memory
 from ackdoctor.lint.project import Cluster, Inputs, Project, Result, Source
-from ackdoctor.lint.result_cache import ResultCache
 from ackdoctor.lint.select import select, silenced
 from ackdoctor.lint.wiring import Wiring, judge_topologies
 from ackdoctor.model.finding import Finding, Report, Unreadable
 from ackdoctor.model.source import read_file
 from ackdoctor.topology.texts import may_wire
+
+if TYPE_CHECKING:
+    from ackdoctor.cache_folder import CacheFolder
+    from ackdoctor.lint.memory import Memory
 
 Progress: TypeAlias = Callable[[int, int], None]
 _NAMED = 3  # files that a note names
@@ -52,9 +53,9 @@ def lint(
     stdin: tuple[str, bytes] | None = None,
     edited: Mapping[str, bytes] | None = None,
     jobs: int = 1,
-    cache: CacheFolder | None = None,
+    cache: "CacheFolder | None" = None,
     progress: Progress | None = None,
-    memory: Memory | None = None,
+    memory: "Memory | None" = None,
 ) -> Report:
     """Lint files, folders, and perhaps one text (`stdin`) as if it were in the file of its name.
 
@@ -137,7 +138,7 @@ def _by_language(
     settings: Settings,
     root: str,
     overlay: Mapping[str, bytes],
-    memory: Memory | None,
+    memory: "Memory | None",
     tick: Callable[[], None] | None,
 ) -> list[Files]:
     """Return the files of each language."""
@@ -255,10 +256,10 @@ def _unique(items: Iterable[Unreadable]) -> tuple[Unreadable, ...]:
 def _results(
     languages: Sequence[Files],
     inputs: Inputs,
-    folder: CacheFolder | None,
+    folder: "CacheFolder | None",
     jobs: int,
     progress: Progress | None,
-    memory: Memory | None,
+    memory: "Memory | None",
 ) -> list[Result]:
     """Return the results of all clusters: remembered, cached or new."""
     found = ((files, memory.clusters(files) if memory else Project(files).clusters()) for files in languages)
@@ -277,6 +278,9 @@ def _results(
         result is None and (memory is None or _is_on_disk(cluster, inputs))
         for (cluster, _), result in zip(clusters, results, strict=True)
     ):
+        from ackdoctor.cache_folder import NoCacheError  # a run without a cache needs neither
+        from ackdoctor.lint.result_cache import ResultCache
+
         with suppress(NoCacheError):
             cache = ResultCache(folder, inputs)
             results = [

@@ -156,7 +156,7 @@ class TestHeap:
 
 def _shown(snapshots: Sequence[Snapshot]) -> str:
     stream = io.StringIO()
-    snapshots_screen(snapshots, stream, context_of(Path()), width=_WIDTH)
+    snapshots_screen(snapshots, stream, replace(context_of(Path()), width=_WIDTH))
     return stream.getvalue().rstrip("\n")
 
 

@@ -50,7 +50,6 @@ def screen(
     analysis: Analysis,
     stream: TextIO,
     context: Context,
-    width: int,
     promise: Promise | None = None,
 ) -> None:
     """Write the verdict, the findings, the curve and the tables."""
@@ -61,12 +60,12 @@ def screen(
     blocks = (
         _findings(report.findings, context),
         growth(analysis.tally, context, roots=bool(analysis.ackers), note=forecast(analysis)),
-        _completions(analysis, context, width),
-        _roots(analysis, context, width),
-        _latencies(analysis, context, width),
-        _ackers(analysis, context, width),
+        _completions(analysis, context),
+        _roots(analysis, context),
+        _latencies(analysis, context),
+        _ackers(analysis, context),
         "".join(f"{line}\n" for line in asides(analysis)),
-        _quarantine(analysis, context, width),
+        _quarantine(analysis, context),
     )
     stream.writelines(f"\n{block}" for block in filter(None, blocks))
 
@@ -240,14 +239,13 @@ def completion_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
     return rows
 
 
-def _completions(analysis: Analysis, context: Context, width: int) -> str:
+def _completions(analysis: Analysis, context: Context) -> str:
     return block(
         "completions per delivery",
         completion_rows(analysis, _MAX_ROWS),
         context,
-        width,
         numbers=NUMBERS,
-        dropped=() if width >= _WIDE else {"p50", "p99"},
+        dropped=() if context.width >= _WIDE else {"p50", "p99"},
         total=len(analysis.completions),
     )
 
@@ -270,9 +268,9 @@ def root_rows(analysis: Analysis) -> list[dict[str, str]]:
     ]
 
 
-def _roots(analysis: Analysis, context: Context, width: int) -> str:
+def _roots(analysis: Analysis, context: Context) -> str:
     rows = root_rows(analysis)
-    return block("roots", rows, context, width, numbers=NUMBERS, unfolded={"example"})
+    return block("roots", rows, context, numbers=NUMBERS, unfolded={"example"})
 
 
 def meaning(kind: TreeCount, analysis: Analysis) -> str:
@@ -304,7 +302,7 @@ def _fault(culprit: Culprit) -> str:
     return f"{who} acked it {culprit.acks}x"
 
 
-def _latencies(analysis: Analysis, context: Context, width: int) -> str:
+def _latencies(analysis: Analysis, context: Context) -> str:
     rows = [
         {
             "spout": printable(row.spout),
@@ -316,7 +314,7 @@ def _latencies(analysis: Analysis, context: Context, width: int) -> str:
         }
         for row in analysis.latencies[:_MAX_ROWS]
     ]
-    return block("complete latency", rows, context, width, numbers=NUMBERS, total=len(analysis.latencies))
+    return block("complete latency", rows, context, numbers=NUMBERS, total=len(analysis.latencies))
 
 
 def acker_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
@@ -335,12 +333,12 @@ def acker_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
     ]
 
 
-def _ackers(analysis: Analysis, context: Context, width: int) -> str:
+def _ackers(analysis: Analysis, context: Context) -> str:
     total = len(analysis.ackers)
     if total < 2:  # noqa: PLR2004  # nothing to compare
         return ""
     rows = acker_rows(analysis, _MAX_LINES)
-    return block(f"{total:,} ackers", rows, context, width, numbers=NUMBERS, total=total)
+    return block(f"{total:,} ackers", rows, context, numbers=NUMBERS, total=total)
 
 
 def asides(analysis: Analysis) -> Iterator[str]:
@@ -374,9 +372,9 @@ def quarantine_rows(analysis: Analysis, limit: int) -> list[dict[str, str]]:
     ]
 
 
-def _quarantine(analysis: Analysis, context: Context, width: int) -> str:
+def _quarantine(analysis: Analysis, context: Context) -> str:
     rows, total = quarantine_rows(analysis, _MAX_LINES), len(analysis.quarantine)
-    return block("quarantine", rows, context, width, numbers=NUMBERS, dropped={"sample"}, total=total)
+    return block("quarantine", rows, context, numbers=NUMBERS, dropped={"sample"}, total=total)
 
 
 def _ms(ms: float) -> str:

@@ -24,6 +24,7 @@ from ackdoctor.reporters.terminal import full, headline, more_findings, nothing_
 _MAX_NOTES = 5
 _MAX_FAULTS = 5
 _MAX_CAUSES = 3
+_MOST_ROWS = 20  # of a snapshot
 _MAX_STEPS = 4  # of a course: its first number and its last ones
 _MANY_TUPLES = 10_000  # more than the queues of a worker that keeps up hold
 
@@ -60,16 +61,14 @@ def _entries(finding: Finding) -> int:
 # ---- a dump ----
 
 
-def dump_screen(
-    report: Report, dump: HeapDump, stream: TextIO, context: Context, width: int, *, top: int
-) -> None:
+def dump_screen(report: Report, dump: HeapDump, stream: TextIO, context: Context, *, top: int) -> None:
     """Write the verdict, the findings and the tables of a dump."""
     _opening(report, dump_verdict(report, dump), _about_dump(report, dump), stream, context)
     blocks = [
-        *(_acker(number, acker, dump, context, width) for number, acker in enumerate(dump.ackers, start=1)),
-        _kinds(dump, context, width),
-        _buffers(dump, context, width),
-        _classes(dump.classes[:top], dump.size, context, width),
+        *(_acker(number, acker, dump, context) for number, acker in enumerate(dump.ackers, start=1)),
+        _kinds(dump, context),
+        _buffers(dump, context),
+        _classes(dump.classes[:top], dump.size, context),
         _next_commands(report, dump),
     ]
     shown = list(filter(None, blocks))
@@ -208,7 +207,7 @@ def _no_acker(dump: HeapDump) -> str:
     return "no acker: no class of Storm is loaded; this is not the dump of a worker"
 
 
-def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: int) -> str:
+def _acker(number: int, acker: Acker, dump: HeapDump, context: Context) -> str:
     tally = acker.tally
     task = f", task {acker.task}" if acker.task is not None else ""
     title = f"acker {number}: {acker.path}{task}"
@@ -229,10 +228,10 @@ def _acker(number: int, acker: Acker, dump: HeapDump, context: Context, width: i
         for bucket in tally.buckets
     ]
     numbers = {"bucket", "entries", "old", "lost", *(kind.label for kind in KINDS.values())}
-    return block(printable(title), rows, context, width, numbers=numbers) or f"{printable(title)}\n"
+    return block(printable(title), rows, context, numbers=numbers) or f"{printable(title)}\n"
 
 
-def _kinds(dump: HeapDump, context: Context, width: int) -> str:
+def _kinds(dump: HeapDump, context: Context) -> str:
     """Return what each kind of entry means, with its causes, most likely first."""
     rows = []
     for kind in Kind:
@@ -251,7 +250,7 @@ def _kinds(dump: HeapDump, context: Context, width: int) -> str:
                 ),
             }
         )
-    return block("what they mean", rows, context, width, unfolded={"entries", "example"})
+    return block("what they mean", rows, context, unfolded={"entries", "example"})
 
 
 def _cause(cause: Cause) -> str:
@@ -267,7 +266,7 @@ def _example(entry: PendingEntry) -> str:
     return f"root {entry.root}\nvalue {value}{task}{age}"
 
 
-def _buffers(dump: HeapDump, context: Context, width: int) -> str:
+def _buffers(dump: HeapDump, context: Context) -> str:
     rows = []
     for buffer in dump.buffers:
         groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(buffer.groups.items()))
@@ -281,10 +280,10 @@ def _buffers(dump: HeapDump, context: Context, width: int) -> str:
                 "content": printable(what),
             }
         )
-    return block("what else holds tuples", rows, context, width, numbers={"entries"})
+    return block("what else holds tuples", rows, context, numbers={"entries"})
 
 
-def _classes(classes: Sequence[ClassRow], total: int, context: Context, width: int) -> str:
+def _classes(classes: Sequence[ClassRow], total: int, context: Context) -> str:
     rows = [
         {
             "instances": f"{row.instances:,}",
@@ -294,7 +293,7 @@ def _classes(classes: Sequence[ClassRow], total: int, context: Context, width: i
         }
         for row in classes
     ]
-    return block("largest classes", rows, context, width, numbers={"instances", "bytes", "%"})
+    return block("largest classes", rows, context, numbers={"instances", "bytes", "%"})
 
 
 def _next_commands(report: Report, dump: HeapDump) -> str:
@@ -318,9 +317,7 @@ def _next_commands(report: Report, dump: HeapDump) -> str:
 # ---- histograms ----
 
 
-def growth_screen(
-    report: Report, grown: Growth, stream: TextIO, context: Context, width: int, *, top: int
-) -> None:
+def growth_screen(report: Report, grown: Growth, stream: TextIO, context: Context, *, top: int) -> None:
     """Write the verdict, the findings and the classes of histograms."""
     _opening(report, growth_verdict(report, grown), _about_growth(report, grown), stream, context)
     shown = [row for row in grown.rows[:top] if row.last or row.first]
@@ -328,14 +325,14 @@ def growth_screen(
         return
     if not report.findings:
         stream.write("\n")
-    stream.write((_largest if grown.points == 1 else _trends)(shown, grown, context, width))
+    stream.write((_largest if grown.points == 1 else _trends)(shown, grown, context))
     explained = [row for row in grown.rows if row.growing or row in shown or row in grown.acking]
     signs = list(dict.fromkeys(line for row in explained for line in _meaning(row)))
     if signs:
         stream.write("\nwhat they mean\n" + "".join(f"{line}\n" for line in signs))
 
 
-def _trends(shown: Sequence[ClassTrend], grown: Growth, context: Context, width: int) -> str:
+def _trends(shown: Sequence[ClassTrend], grown: Growth, context: Context) -> str:
     per = "a second" if grown.dated else "each time"
     rows = [
         {
@@ -348,10 +345,10 @@ def _trends(shown: Sequence[ClassTrend], grown: Growth, context: Context, width:
         }
         for row in shown
     ]
-    return block("classes", rows, context, width, numbers={"first", "last", per, "R2", "bytes gained"})
+    return block("classes", rows, context, numbers={"first", "last", per, "R2", "bytes gained"})
 
 
-def _largest(shown: Sequence[ClassTrend], grown: Growth, context: Context, width: int) -> str:
+def _largest(shown: Sequence[ClassTrend], grown: Growth, context: Context) -> str:
     rows = [
         {
             "class": printable(row.name),
@@ -361,7 +358,7 @@ def _largest(shown: Sequence[ClassTrend], grown: Growth, context: Context, width
         }
         for row in shown
     ]
-    return block("largest classes", rows, context, width, numbers={"instances", "bytes", "%"})
+    return block("largest classes", rows, context, numbers={"instances", "bytes", "%"})
 
 
 def _meaning(row: ClassTrend) -> Iterator[str]:
@@ -486,17 +483,15 @@ def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
 # ---- snapshots of a Python process: which components hold what, and what has grown ----
 
 
-def snapshots_screen(
-    snapshots: Sequence[Snapshot], stream: TextIO, context: Context, *, width: int, top: int = 20
-) -> None:
+def snapshots_screen(snapshots: Sequence[Snapshot], stream: TextIO, context: Context) -> None:
     """Write the containers and the types; nothing without a snapshot."""
     if not snapshots:
         return
     stream.writelines(f"{line}\n" for line in _about_snapshots(snapshots))
-    holdings = _holdings(holding_rows(snapshots, top), context, width)
+    holdings = _holdings(holding_rows(snapshots, _MOST_ROWS), context)
     stream.write(f"\n{holdings}" if holdings else "\nno acker, spout or bolt holds much\n")
     counts = sum(snapshot.census is not None for snapshot in snapshots)
-    if types := _types(type_rows(snapshots, top), counts, context, width):
+    if types := _types(type_rows(snapshots, _MOST_ROWS), counts, context):
         stream.write(f"\n{types}")
 
 
@@ -517,7 +512,7 @@ def _about_snapshots(snapshots: Sequence[Snapshot]) -> Iterator[str]:
         )
 
 
-def _holdings(found: Sequence[HoldingRow], context: Context, width: int) -> str:
+def _holdings(found: Sequence[HoldingRow], context: Context) -> str:
     rows = [
         {
             "path": printable(row.last.path),
@@ -531,7 +526,7 @@ def _holdings(found: Sequence[HoldingRow], context: Context, width: int) -> str:
         for row in found
     ]
     numbers = {"entries", "bytes each", "bytes", "per 1,000 tuples"}
-    return block("who holds what", rows, context, width, numbers=numbers)
+    return block("who holds what", rows, context, numbers=numbers)
 
 
 def _course(course: Sequence[int]) -> str:
@@ -543,7 +538,7 @@ def _course(course: Sequence[int]) -> str:
     return " > ".join(steps)
 
 
-def _types(found: Sequence[TypeRow], snapshots: int, context: Context, width: int) -> str:
+def _types(found: Sequence[TypeRow], snapshots: int, context: Context) -> str:
     rows = [
         {
             "count": f"{row.count:,}",
@@ -559,7 +554,6 @@ def _types(found: Sequence[TypeRow], snapshots: int, context: Context, width: in
         "types that grew most" if snapshots > 1 else "largest types",
         rows,
         context,
-        width,
         numbers={"count", "gained", "lately", "bytes", "bytes gained"},
         # columns without content
         dropped={1: {"gained", "lately", "bytes gained"}, 2: {"lately"}}.get(snapshots, ()),

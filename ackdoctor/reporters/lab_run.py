@@ -50,7 +50,7 @@ def about(made: LabRun) -> Iterator[tuple[str, str]]:
         yield "not observed", each
 
 
-def screen(made: LabRun, report: Report, stream: TextIO, context: Context, width: int) -> None:
+def screen(made: LabRun, report: Report, stream: TextIO, context: Context) -> None:
     """Write the verdict, the run, what became of the messages, the deaths, the pending map and the findings."""
     outcome = made.outcome
     stream.write(headline(printable(outcome.verdict), context))
@@ -61,10 +61,10 @@ def screen(made: LabRun, report: Report, stream: TextIO, context: Context, width
     stream.write("\n")
     lost = "untracked tuples: no spout learns that they are lost"
     blocks = [
-        block("messages", fate_rows(outcome), context, width, numbers=COUNTS),
-        block("why", cause_rows(outcome), context, width, numbers=("messages",)),
-        block(lost, vanished_rows(outcome), context, width, numbers=("lost",)),
-        block("deaths", death_rows(outcome), context, width, numbers=("deaths", "messages lost")),
+        block("messages", fate_rows(outcome), context, numbers=COUNTS),
+        block("why", cause_rows(outcome), context, numbers=("messages",)),
+        block(lost, vanished_rows(outcome), context, numbers=("lost",)),
+        block("deaths", death_rows(outcome), context, numbers=("deaths", "messages lost")),
         _pending(outcome, context),
         _blame(outcome),
         _unjudged(outcome),

@@ -17,11 +17,11 @@ _HANG = " " * 11
 Played = tuple[Scene, Sequence[Result]]
 
 
-def screen(played: Sequence[Played], setting: Setting, stream: TextIO, context: Context, width: int) -> None:
+def screen(played: Sequence[Played], setting: Setting, stream: TextIO, context: Context) -> None:
     """Write the story of each run as a table, the law of each scene with what was measured, and the verdict."""
 
     def write(line: str) -> None:
-        stream.write("".join(f"{part}\n" for part in wrapped(line, width)))
+        stream.write("".join(f"{part}\n" for part in wrapped(line, context.width)))
 
     write(f"{setting.profile.name}, seed {setting.seed}, T = message timeout = {TIMEOUT_S} s")
     write("spout: the roots in its pending map, and their message ids; acker: the roots in its table")
@@ -35,7 +35,7 @@ def screen(played: Sequence[Played], setting: Setting, stream: TextIO, context: 
         for result in results:
             stream.write("\n")
             write(f"  {result.label}")
-            stream.write(_story(result.moments, context, width))
+            stream.write(_story(result.moments, context))
             write(f"  {_verdict_of(result)}")
     stream.write("\n")
     write(verdict(played))
@@ -57,19 +57,19 @@ def broken_runs(played: Sequence[Played]) -> list[str]:
     ]
 
 
-def _story(moments: Sequence[Moment], context: Context, width: int) -> str:
+def _story(moments: Sequence[Moment], context: Context) -> str:
     """Return a table, or on a narrow screen paragraphs."""
     rows = [_cells(moment) for moment in moments]
-    if width >= _MIN_TABLE_WIDTH:
-        return table(rows, context, width, numbers=("time", "stored"), unfolded=("spout", "acker"))
+    if context.width >= _MIN_TABLE_WIDTH:
+        return table(rows, context, numbers=("time", "stored"), unfolded=("spout", "acker"))
     lines = []
     for cells in rows:
         at, text, *state = cells.values()
-        lines += wrapped(f"{at:>9}  {text}", width, hang=_HANG)
+        lines += wrapped(f"{at:>9}  {text}", context.width, hang=_HANG)
         shown = f" {context.glyphs.dot} ".join(
             f"{head} {cell}" for head, cell in zip([*cells][2:], state, strict=True)
         )
-        lines += wrapped(f"{_HANG}{shown}", width, hang=_HANG)
+        lines += wrapped(f"{_HANG}{shown}", context.width, hang=_HANG)
     return "".join(f"{line}\n" for line in lines)
 
 

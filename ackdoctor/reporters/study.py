@@ -12,11 +12,11 @@ from ackdoctor.reporters.tables import block
 _NUMBERS = ("published", "law", "simulator", "lost")
 
 
-def screen(results: Sequence[Result], setting: Setting, stream: TextIO, context: Context, width: int) -> None:
+def screen(results: Sequence[Result], setting: Setting, stream: TextIO, context: Context) -> None:
     """Write a table for each experiment, with its law, and the verdict."""
 
     def write(line: str) -> None:
-        stream.write("".join(f"{part}\n" for part in wrapped(line, width)))
+        stream.write("".join(f"{part}\n" for part in wrapped(line, context.width)))
 
     palette = context.palette
     setup = (
@@ -30,8 +30,8 @@ def screen(results: Sequence[Result], setting: Setting, stream: TextIO, context:
         title = f"{palette.paint('label', experiment.title)}: {experiment.quantity}"
         hidden = [head for head in ("published", "lost") if not any(cells[head] for cells in rows)]
         stream.write("\n")
-        titled = "\n".join(wrapped(title, width))
-        stream.write(block(titled, rows, context, width, numbers=_NUMBERS, dropped=hidden))
+        titled = "\n".join(wrapped(title, context.width))
+        stream.write(block(titled, rows, context, numbers=_NUMBERS, dropped=hidden))
         for head, text in (("law", experiment.law), ("note", experiment.note)):
             if text:
                 write(f"  {head}: {text}")

@@ -58,7 +58,6 @@ def block(
     title: str,
     rows: Sequence[Mapping[str, str]],
     context: Context,
-    width: int,
     *,
     numbers: Container[str] = (),
     unfolded: Container[str] = (),
@@ -72,7 +71,7 @@ def block(
     shown = [{head: cell for head, cell in row.items() if head not in dropped} for row in rows]
     if not shown:
         return ""
-    lines = table(shown, context, width, numbers=numbers, unfolded=unfolded)
+    lines = table(shown, context, numbers=numbers, unfolded=unfolded)
     more = total - len(rows)
     rest = f"  and {more:,} more; --output-format json has all\n" if more > 0 else ""
     return f"{title}\n{lines}{rest}"
@@ -81,7 +80,6 @@ def block(
 def table(
     rows: Sequence[Mapping[str, str]],
     context: Context,
-    width: int,
     *,
     numbers: Container[str] = (),
     unfolded: Container[str] = (),
@@ -97,13 +95,13 @@ def table(
 
     columns = {head: [head, *(row[head] for row in rows)] for head in rows[0]}
     rigid = {head for head in columns if head in numbers or head in unfolded}
-    if _min_width(columns, rigid) > width - 2:
+    if _min_width(columns, rigid) > context.width - 2:
         for head, cells in columns.items():
             if head in numbers:
                 cells[0] = head.replace(" ", "\n")
     least = _min_width(columns, rigid)
-    if least > width - 2:
-        return "".join(_paragraph(row, context, width) for row in rows)
+    if least > context.width - 2:
+        return "".join(_paragraph(row, context) for row in rows)
     drawn = Table(
         box=box.SIMPLE_HEAD if context.glyphs is UNICODE else box.ASCII2,
         pad_edge=False,
@@ -115,7 +113,7 @@ def table(
         drawn.add_column(Text(cells[0]), justify=justify, overflow="fold", no_wrap=head in rigid)
     for row in rows:
         drawn.add_row(*row.values())
-    lines = _drawn(drawn, context, width - 2)
+    lines = _drawn(drawn, context, context.width - 2)
     return "".join(f"  {line}\n" for line in lines.splitlines())
 
 
@@ -133,16 +131,16 @@ def _min_width(columns: Mapping[str, Sequence[str]], rigid: Container[str]) -> i
     return sum(widths) + _COLUMN_GAP * (len(widths) - 1)
 
 
-def _paragraph(row: Mapping[str, str], context: Context, width: int) -> str:
+def _paragraph(row: Mapping[str, str], context: Context) -> str:
     """Return a row as its heads and cells; a cell of several lines comes last, one line each."""
     cells = {head: cell.splitlines() for head, cell in row.items() if cell}
     heads = {head: context.palette.paint("faint", f"{head}:") for head in cells}
     short = [f"{heads[head]} {lines[0]}" for head, lines in cells.items() if len(lines) == 1]
-    parts = wrapped(f"  {f' {context.glyphs.dot} '.join(short)}", width)
+    parts = wrapped(f"  {f' {context.glyphs.dot} '.join(short)}", context.width)
     for head, (first, *more) in cells.items():
         if more:
-            parts += wrapped(f"    {heads[head]} {first}", width)
-            parts += [part for line in more for part in wrapped(f"      {line}", width)]
+            parts += wrapped(f"    {heads[head]} {first}", context.width)
+            parts += [part for line in more for part in wrapped(f"      {line}", context.width)]
     return "".join(f"{part}\n" for part in parts)
 
 

@@ -159,13 +159,13 @@ def shortfalls(judged: Judged, required: Word) -> Iterator[str]:
 # ---- the screen ----
 
 
-def summary(topologies: Sequence[Judged], stream: TextIO, context: Context, width: int) -> None:
+def summary(topologies: Sequence[Judged], stream: TextIO, context: Context) -> None:
     """Write the sentences about each topology."""
     for judged in topologies:
-        stream.writelines(f"{line}\n" for line in _head(judged, context, width))
+        stream.writelines(f"{line}\n" for line in _head(judged, context))
 
 
-def screen(topologies: Sequence[Judged], stream: TextIO, context: Context, width: int) -> None:
+def screen(topologies: Sequence[Judged], stream: TextIO, context: Context) -> None:
     """Write each topology: its sentences, its drawing, its settings and its defects.
 
     A branch of the same topology leaves out what is as in the branches before it.
@@ -173,16 +173,16 @@ def screen(topologies: Sequence[Judged], stream: TextIO, context: Context, width
     written: dict[tuple[str, ...], set[str]] = {}
     for number, judged in enumerate(topologies):
         stream.write("\n" * bool(number))
-        stream.writelines(f"{line}\n" for line in _head(judged, context, width))
+        stream.writelines(f"{line}\n" for line in _head(judged, context))
         topology = judged.topology
         before = written.setdefault((topology.name, topology.kind, topology.place.path), set())
         blocks = [
-            draw(judged, context, width - len(_INDENT)),
-            _reasons(judged, context, width),
-            _gaps(judged, width),
-            _settings(judged, context, width),
-            _defects(judged, width),
-            _notes(judged.verdict, width),
+            draw(judged, context, context.width - len(_INDENT)),
+            _reasons(judged, context),
+            _gaps(judged, context.width),
+            _settings(judged, context),
+            _defects(judged, context.width),
+            _notes(judged.verdict, context.width),
         ]
         new = [each for each in blocks if each and each not in before]
         stream.writelines(f"\n{each}" for each in new)
@@ -197,29 +197,29 @@ def branch_of(judged: Judged) -> str:
     return f"if {topology.branch.replace(f'{topology.place.path}:', 'line ')}" if topology.branch else ""
 
 
-def _head(judged: Judged, context: Context, width: int) -> Iterator[str]:
+def _head(judged: Judged, context: Context) -> Iterator[str]:
     topology, verdict = judged.topology, judged.verdict
     style = "info" if verdict.lower is not verdict.upper else _STYLES[verdict.lower]
     text = " ".join(sentences(judged))
-    first, *rest = wrap(text, width, indent=_INDENT)
+    first, *rest = wrap(text, context.width, indent=_INDENT)
     name, colon, text = first.partition(": ")
     yield f"{context.palette.paint('path', name)}{colon}{context.palette.paint(style, text)}"
     yield from rest
     parts = dict.fromkeys((topology.kind, topology.framework, str(topology.place)))
     parts |= {branch_of(judged): None}
     about = printable(", ".join(filter(None, parts)))
-    for line in wrap(about, width, first=_INDENT, indent=_INDENT):
+    for line in wrap(about, context.width, first=_INDENT, indent=_INDENT):
         yield context.palette.paint("faint", line)
 
 
-def _reasons(judged: Judged, context: Context, width: int) -> str:
+def _reasons(judged: Judged, context: Context) -> str:
     lines = []
     for number, reason in enumerate(judged.verdict.reasons, start=1):
         who = f"{reason.component}: " if reason.component else ""
         may = "" if reason.sure else " (may)"
         mark = context.palette.paint("error" if reason.sure else "warning", f"!{number}")
         text = f"{who}{reason.why}, {reason.place}{may} ({reason.fact})"
-        first, *rest = wrap(printable(text), width - 6)
+        first, *rest = wrap(printable(text), context.width - 6)
         lines += [f"{_INDENT}{mark} {first}", *(f"{2 * _INDENT} {line}" for line in rest)]
     return "".join(f"{line}\n" for line in lines)
 
@@ -257,15 +257,16 @@ def setting_rows(judged: Judged) -> list[dict[str, str]]:
     ]
 
 
-def _settings(judged: Judged, context: Context, width: int) -> str:
+def _settings(judged: Judged, context: Context) -> str:
     rows = setting_rows(judged)
     dropped = {head for head in ("of", "effect") if not any(row[head] for row in rows)}
-    whole = max((len(row["from"]) for row in rows), default=0) <= width // 3  # so that a path can be copied
+    whole = (
+        max((len(row["from"]) for row in rows), default=0) <= context.width // 3
+    )  # so that a path can be copied
     return block(
         "settings",
         rows[:_MAX_ROWS],
         context,
-        width,
         unfolded={"from"} if whole else (),
         dropped=dropped,
         total=len(judged.topology.settings),

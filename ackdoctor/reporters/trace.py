@@ -56,7 +56,7 @@ class About:
     promise: Promise | None = None
 
 
-def screen(report: Report, about: About, stream: TextIO, context: Context, width: int) -> None:
+def screen(report: Report, about: About, stream: TextIO, context: Context) -> None:
     """Write the verdict, the findings and the tables."""
     stream.write(headline(verdict(report, about), context))
     acker = f", judged as {about.acker} would have acked" if about.roots else ""
@@ -72,9 +72,9 @@ def screen(report: Report, about: About, stream: TextIO, context: Context, width
     elif about.rows:
         stream.write("\n")
     blocks = [
-        _entries(about, context, width),
+        _entries(about, context),
         growth(about.tally, context, roots=bool(about.roots)),
-        _components(about, context, width),
+        _components(about, context),
     ]
     stream.write("\n".join(block for block in blocks if block))
 
@@ -207,7 +207,7 @@ def caveats(report: Report, tally: RunTally, unread: str, notes: Sequence[str]) 
 # ---- the tables ----
 
 
-def _entries(about: About, context: Context, width: int) -> str:
+def _entries(about: About, context: Context) -> str:
     """Return the entries left in the acker, one row for each explanation."""
     groups: dict[tuple[str, str], list[PendingEntry]] = {}
     for tree in about.tally.trees:
@@ -232,10 +232,9 @@ def _entries(about: About, context: Context, width: int) -> str:
         f"{title} in the acker, {about.tally.high_water:,} at most at once",
         rows,
         context,
-        width,
         numbers={"entries"},
         unfolded={"example"},
-        dropped={"value left", "state"} if width < _NARROW else (),
+        dropped={"value left", "state"} if context.width < _NARROW else (),
     )
     more_kinds = len(largest) - _MAX_KINDS
     return f"{lines}  and {more_kinds:,} more kinds\n" if more_kinds > 0 else lines
@@ -260,7 +259,7 @@ def growth(tally: RunTally, context: Context, *, roots: bool, note: str = "") ->
     return "pending roots\n" + "".join(f"  {line}\n" for line in lines)
 
 
-def _components(about: About, context: Context, width: int) -> str:
+def _components(about: About, context: Context) -> str:
     rows = [
         {
             "component": printable(tally.component),
@@ -279,9 +278,8 @@ def _components(about: About, context: Context, width: int) -> str:
         "components",
         rows,
         context,
-        width,
         numbers={"delivered", "emitted", "acked", "failed", "open", "at most", "oldest", "violations"},
-        dropped={"emitted", "at most", "oldest"} if width < _NARROW else (),
+        dropped={"emitted", "at most", "oldest"} if context.width < _NARROW else (),
     )
 
 
@@ -303,7 +301,7 @@ def timeline(found: Timeline, stream: TextIO, context: Context) -> None:
     drawn = grid(rows, context, heads=heads)
     if context.wraps and max(map(len, drawn.splitlines())) > context.width - 2:
         cells = [dict(zip((*heads, "times"), row, strict=True)) for row in rows]
-        drawn = table(cells, context, context.width)
+        drawn = table(cells, context)
     else:
         drawn = "".join(f"  {line}\n" for line in drawn.splitlines())
     stream.write(drawn)

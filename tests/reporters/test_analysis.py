@@ -191,7 +191,7 @@ def test_page_and_screen_explain_dropped_entries_alike():
     )
     rested = replace(ANALYSIS, trees=trees, timelines=())
     on_screen = StringIO()
-    screen(REPORT, rested, on_screen, Context(sources=Sources(root=Path())), 200)
+    screen(REPORT, rested, on_screen, Context(sources=Sources(root=Path()), width=200))
     cells = '<tr><td class="n">{}</td><td>expired</td><td class="n">0</td><td>{}</td></tr>'
     on_page = html(REPORT, rested)
     for row in (cells.format(3, Residue.EVEN.value), cells.format(1, "")):
@@ -250,7 +250,7 @@ def test_a_curve_without_a_price_has_a_slope():
 
 def test_the_screen_shows_the_worst_first():
     stream = StringIO()
-    screen(REPORT, ANALYSIS, stream, Context(sources=Sources(root=Path())), 100)
+    screen(REPORT, ANALYSIS, stream, Context(sources=Sources(root=Path())))
     lines = stream.getvalue().splitlines()
     assert lines[0].startswith("BROKEN: sql: the tuple is acked a second time")
     assert lines[1] == (
@@ -295,7 +295,10 @@ def test_a_figure_is_not_cut_on_a_narrow_screen(width):
     row = replace(ANALYSIS.completions[0], component="A" * 50, delivered=12_345_678, once=12_345_600)
     stream = StringIO()
     screen(
-        REPORT, replace(ANALYSIS, completions=(row,)), stream, Context(sources=Sources(root=Path())), width
+        REPORT,
+        replace(ANALYSIS, completions=(row,)),
+        stream,
+        Context(sources=Sources(root=Path()), width=width),
     )
     words = stream.getvalue().split()
     assert {"A" * 50, "12,345,678", "12,345,600"} <= set(words)
@@ -319,7 +322,7 @@ def test_the_worst_of_many_components_are_shown_and_the_rest_is_counted():
     rows = tuple(replace(ANALYSIS.completions[0], component=f"bolt-{number}") for number in range(3_000))
     many = replace(ANALYSIS, completions=rows, uncompleted=ANALYSIS.uncompleted * 12)
     text, shown = html(REPORT, many), StringIO()
-    screen(REPORT, many, shown, Context(sources=Sources(root=Path())), 100)
+    screen(REPORT, many, shown, Context(sources=Sources(root=Path())))
     assert text.count("bolt-99<") == 2  # bar, table
     assert "bolt-100" not in text
     assert "and 2,900 more; --output-format json has all" in text

@@ -123,7 +123,7 @@ def test_the_verdict_is_one_sentence(outcome, verdict):
 
 def test_the_screen_has_no_control_characters():
     stream = StringIO()
-    screen(*made(), stream, Context(sources=Sources(root=Path())), 80)
+    screen(*made(), stream, Context(sources=Sources(root=Path()), width=80))
     assert "\x1b" not in stream.getvalue()
     assert "  topology: topology.py:3 ACK507: no ticks\n" in stream.getvalue()
     assert "  count (count.py:5): acks early\n" in stream.getvalue()

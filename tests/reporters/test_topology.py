@@ -35,7 +35,7 @@ HOSTILE = '<script>alert("1")</script>]]"; rm\n\x1b[31m'
 
 def on_screen(judged: Judged, width: int = 100, context: Context = PLAIN_CONTEXT) -> str:
     stream = StringIO()
-    screen([judged], stream, context, width)
+    screen([judged], stream, replace(context, width=width))
     return stream.getvalue()
 
 
@@ -296,7 +296,7 @@ def test_a_branch_leaves_out_what_is_as_before():
     branches = [
         words(branch=f"{way} (topologies/words.py:{n})") for n, way in enumerate(("args", "!args"), 1)
     ]
-    screen(branches, stream, PLAIN_CONTEXT, 100)
+    screen(branches, stream, PLAIN_CONTEXT)
     first, _, second = stream.getvalue().partition("\n\nWordCount: ")
     assert "if args (line 1)" in first
     assert "spout WordSpout" in first

@@ -68,7 +68,7 @@ def rendered(
     report: Report, about: About = ABOUT, with_context: Context | None = None, width: int = 100
 ) -> list[str]:
     stream = io.StringIO()
-    screen(report, about, stream, with_context or context(), width)
+    screen(report, about, stream, replace(with_context or context(), width=width))
     return stream.getvalue().splitlines()
 
 
