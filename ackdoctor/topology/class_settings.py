@@ -11,18 +11,12 @@ from ackdoctor.flow.expressions import last_name
 from ackdoctor.model.cfg import Arg, Attr, Build, Call, Expr, Function, Global, Literal, Mix, Name, Return
 from ackdoctor.model.source import Span
 from ackdoctor.model.topology import UNREAD, Gap, Place, Setting, Value
+from ackdoctor.topology.readers.java_config import SETTERS, key_of_constant
 from ackdoctor.topology.readers.undecided import undecided_settings
 
 __all__ = ["class_settings", "constant_of"]
 
 _METHOD = "getComponentConfiguration"
-_SETTER_KEYS = {
-    "setMaxSpoutPending": "topology.max.spout.pending",
-    "setMaxTaskParallelism": "topology.max.task.parallelism",
-    "setMessageTimeoutSecs": "topology.message.timeout.secs",
-    "setNumAckers": "topology.acker.executors",
-    "setDebug": "topology.debug",
-}
 _TICK_SETTERS = frozenset({"putTickFrequencyIntoComponentConfig"})
 _TICK_KEY = "topology.tick.tuple.freq.secs"
 _MAPS_OF_ENTRIES = frozenset({"singletonMap", "of"})
@@ -118,8 +112,8 @@ def _put(
     place, values = Place(function.path, span.line), [arg.value for arg in args]
     if word == "put" and len(values) == 2:  # noqa: PLR2004 - a key and a value
         yield _setting(context, function, place, *values)
-    elif word in _SETTER_KEYS and len(values) == 1:
-        yield _setting(context, function, place, Literal(_SETTER_KEYS[word]), values[0])
+    elif word in SETTERS and len(values) == 1:
+        yield _setting(context, function, place, Literal(SETTERS[word]), values[0])
     elif word in _TICK_SETTERS and values:
         yield _setting(context, function, place, Literal(_TICK_KEY), values[-1])
 
@@ -135,7 +129,7 @@ def _key(context: RuleContext, function: Function, key: Expr) -> str:
     if isinstance(value, Literal):
         return str(value.value)
     word = last_name(value)
-    return word.lower().replace("_", ".") if _CONSTANT.fullmatch(word) else UNREAD
+    return key_of_constant(word) if _CONSTANT.fullmatch(word) else UNREAD
 
 
 def _value(context: RuleContext, function: Function, expr: Expr, key: str, place: Place) -> Value:

@@ -177,12 +177,16 @@ def _of_effects(context: RuleContext) -> OnFail:
         return OnFail.SOURCE if all(map(_requeues, returned)) else OnFail.UNKNOWN
     if any(map(_is_dead_letter, effects)):
         return OnFail.DEAD_LETTER
-    following = reach(context, EntryKind.NEXT)
-    sends = [effect for effect in effects if effect.word in _SENDS or _gives_back(effect)]
+    read = {use.field for use in uses(context, reach(context, EntryKind.NEXT))}
+    failing = reach(context, EntryKind.FAILED)
+    elsewhere = {use.field for use in uses(context) if use.function not in failing and use.how != "="}
+    sends = [
+        effect
+        for effect in effects
+        if (effect.word in _SENDS or _gives_back(effect)) and not _is_unread(context, effect, elsewhere)
+    ]
     if sends:
-        used = {use.field for use in uses(context, following)}
-        return OnFail.SOURCE if all(effect.field in used for effect in sends) else OnFail.UNKNOWN
-    read = {use.field for use in uses(context, following)}
+        return OnFail.SOURCE if all(effect.field in read for effect in sends) else OnFail.UNKNOWN
     if any(not _is_removal(each) and not _is_unread(context, each, read) for each in effects):
         return OnFail.UNKNOWN
     return _of_removals(context, [effect for effect in effects if _is_removal(effect)])
@@ -233,7 +237,7 @@ def _is_removal(effect: Effect) -> bool:
 
 
 def _is_unread(context: RuleContext, effect: Effect, read: set[str]) -> bool:
-    """Whether an effect assigns a field, or stores into a collection, that `next_tuple` does not read."""
+    """Whether an effect assigns a field, or stores into a collection, that the code does not read."""
     op = effect.step.op
     if isinstance(op, Bind):
         field = context.field(effect.function, op.target)

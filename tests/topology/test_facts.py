@@ -251,6 +251,27 @@ def test_what_a_spout_does_with_failed_messages(fail, meaning, line):
     assert facts.on_fail_place.line == line
 
 
+@pytest.mark.parametrize(
+    ("drain", "meaning"),
+    [
+        ("", OnFail.NOTHING),
+        ("void refill() { while (!failed.isEmpty()) send(failed.poll()); }", OnFail.UNKNOWN),
+    ],
+)
+def test_a_collection_of_failed_messages(drain, meaning):
+    source = """
+    public class Made extends BaseRichSpout {
+      private SpoutOutputCollector out; private final Queue<Object> failed = new LinkedList<>();
+      public void open(Map c, TopologyContext t, SpoutOutputCollector o) { out = o; }
+      public void nextTuple() { Object n = System.nanoTime(); out.emit(new Values(n), n); }
+      public void fail(Object id) { failed.add(id); }
+      %s
+      public void declareOutputFields(OutputFieldsDeclarer d) { }
+    }
+    """
+    assert java_facts(source % drain).on_fail is meaning
+
+
 def test_the_source_of_a_spout():
     facts = python_facts(_spout(""))
     assert (facts.source, facts.source_ack) == ("redis", SourceAck.ON_DELIVERY)

@@ -105,3 +105,70 @@ def test_a_java_handler_of_a_client_error():
     """
     [fault] = [each for each in java_facts(source).faults if each.code == "ACK102"]
     assert (fault.place.line, fault.must) == (7, False)
+
+
+_ASYNC_BOLT = """
+public class Made extends BaseRichBolt {{
+  private OutputCollector out; private Client client;
+  public void prepare(Map c, TopologyContext t, OutputCollector o) {{ out = o; client = new Client(); }}
+  public void execute(final Tuple input) {{
+    {body}
+  }}
+  public void declareOutputFields(OutputFieldsDeclarer d) {{ }}
+}}
+"""
+
+
+def _acked_failures(body: str) -> list[tuple[int, bool]]:
+    """Line of the body and certainty of each failure that a callback acks."""
+    facts = java_facts(_ASYNC_BOLT.format(body=body.strip("\n")))
+    return [(fault.place.line - 4, fault.must) for fault in facts.faults if fault.code == "ACK102"]
+
+
+_LISTENER = """
+client.store(input.getString(0), new Listener() {{
+  public void onResponse(Response r) {{ out.ack(input); }}
+  public void onFailure(Exception e) {{
+    {reaction}
+  }}
+}});
+"""
+
+
+@pytest.mark.parametrize("reaction", ["out.ack(input);", "log.warn(e.toString()); out.ack(input);"])
+def test_a_callback_for_failures_that_acks(reaction):
+    assert _acked_failures(_LISTENER.format(reaction=reaction)) == [(4, True)]
+
+
+@pytest.mark.parametrize(
+    "reaction", ["out.fail(input);", "out.emit(input, new Values(e)); out.ack(input);", "log.warn(e);"]
+)
+def test_a_callback_for_failures_that_reacts(reaction):
+    assert _acked_failures(_LISTENER.format(reaction=reaction)) == []
+
+
+@pytest.mark.parametrize(
+    ("callback", "lines"),
+    [
+        ("(done, error) -> out.ack(input)", [1]),
+        ("(done, error) -> { if (error != null) { log.warn(error); } out.ack(input); }", [1]),
+        ("(done, error) -> { if (error == null) out.ack(input); else out.fail(input); }", []),
+        ("(done, error) -> { if (error != null) { out.fail(input); return; } out.ack(input); }", []),
+    ],
+)
+def test_a_callback_for_both_outcomes(callback, lines):
+    body = f"client.put(input.getString(0)).whenComplete({callback});"
+    assert [line for line, _ in _acked_failures(body)] == lines
+
+
+@pytest.mark.parametrize(
+    ("steps", "lines"),
+    [("self.ack(tup)", [3]), ("done.result()\n    self.ack(tup)", [])],
+)
+def test_a_done_callback_that_does_not_ask_for_the_result(steps, lines):
+    body = f"""
+def stored(done):
+    {steps}
+self.pool.submit(self.store, tup.values).add_done_callback(stored)
+"""
+    assert [line for line, _ in _lines(body, auto=False)] == [line - 1 for line in lines]

@@ -23,7 +23,7 @@ _OWN_FIELD = (
     ".ConfigurableTopology.conf"  # filled from the files after -conf, which only the command line names
 )
 MODE = "topology.reliability.mode"
-_SETTERS = {
+SETTERS = {
     "setDebug": "topology.debug",
     "setNumWorkers": "topology.workers",
     "setNumAckers": "topology.acker.executors",
@@ -111,7 +111,7 @@ def _is_on(call: Invocation, conf: Obj) -> bool:
     """Whether a static call takes a configuration as its first argument, to change it."""
     if call.receiver is conf or call.kind != "call" or call.inlined:
         return False
-    if call.args and call.args[0] is conf and call.receiver is None and call.name in _SETTERS:
+    if call.args and call.args[0] is conf and call.receiver is None and call.name in SETTERS:
         return True
     return any(arg is conf for arg in call.args) and call.name.lower().startswith(_FILLS)
 
@@ -126,8 +126,8 @@ def _effect(
         if isinstance(mode, bool):
             mode = "ATLEAST_ONCE" if mode else "ATMOST_ONCE"
         yield Setting(key=MODE, value=mode, place=place, component=component)
-    elif name in _SETTERS and args:
-        yield Setting(key=_SETTERS[name], value=value_of(args[0], place), place=place, component=component)
+    elif name in SETTERS and args:
+        yield Setting(key=SETTERS[name], value=value_of(args[0], place), place=place, component=component)
     elif name in _PUTS and len(args) > 1:
         yield from _setting(args[0], args[1], place, component)
     elif name in _PUT_ALL and args:
@@ -143,7 +143,7 @@ def component_settings(
 ) -> Iterator[Setting]:
     """The settings that the calls on a declarer give to one component."""
     for call in declarer_calls:
-        if call.name in _SETTERS or call.name in _PUTS or call.name in _PUT_ALL:
+        if call.name in SETTERS or call.name in _PUTS or call.name in _PUT_ALL:
             yield from _effect(call, call.args, calls, component)
 
 
@@ -164,6 +164,11 @@ def key_of(key: Data) -> str | None:
     if isinstance(key, str):
         return key
     if isinstance(key, Ref) and key.cls is None and key.last.isupper():
-        text = key.last.lower().replace("_", ".")
-        return _SPELLED.get(text, text)
+        return key_of_constant(key.last)
     return None
+
+
+def key_of_constant(word: str) -> str:
+    """The key that a constant of a `Config` class names."""
+    text = word.lower().replace("_", ".")
+    return _SPELLED.get(text, text)
