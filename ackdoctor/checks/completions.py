@@ -8,7 +8,7 @@ from ackdoctor.checks.facts.fields import may_shrink_inside, shrinks, shrunk_fie
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
 from ackdoctor.flow.expressions import callee_text
-from ackdoctor.flow.state import UNKNOWN, Contents
+from ackdoctor.flow.state import LEFT, UNKNOWN, Contents
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.flow.witness import (
     breach_site,
@@ -207,8 +207,8 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
     shrunk = shrunk_fields(context, context.functions)
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
-            known = contents in (Contents(stage, every=True), UNKNOWN)
-            if not known or not isinstance(field, Field) or field.taken:
+            known = contents in (Contents(stage, every=True), UNKNOWN, LEFT)
+            if not known or not isinstance(field, Field) or field.taken or field.part:
                 continue
             never = field.name not in shrunk
             every = contents != UNKNOWN

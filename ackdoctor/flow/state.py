@@ -23,7 +23,7 @@ class Contents(NamedTuple):
 EMPTY = Contents(None, every=True)  # the field is empty
 FOUND = Contents(Stage.OWED, every=False)  # its tuples, if there are any, are as the handler found them
 OWED = Contents(Stage.OWED, every=True)  # the same, and there is one
-LEFT = Contents(Stage.HELD, every=False)  # some are completed, and an exception left others as it found them
+LEFT = Contents(Stage.HELD, every=False)  # some are completed, and the path left others as it found them
 UNKNOWN = Contents(None, every=False)  # its tuples have different stages
 
 

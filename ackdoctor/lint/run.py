@@ -40,6 +40,7 @@ from ackdoctor.topology.texts import may_wire
 if TYPE_CHECKING:
     from ackdoctor.cache_folder import CacheFolder
     from ackdoctor.lint.memory import Memory
+    from ackdoctor.lint.result_cache import ResultCache
 
 Progress: TypeAlias = Callable[[int, int], None]
 _NAMED = 3  # files that a note names
@@ -273,20 +274,12 @@ def _results(
         }
         inputs = inputs._replace(digests=digests)
     results = [memory.result(cluster, digests) if memory else None for cluster, _ in clusters]
-    cache = None
-    if folder is not None and any(
-        result is None and (memory is None or _is_on_disk(cluster, inputs))
-        for (cluster, _), result in zip(clusters, results, strict=True)
-    ):
-        from ackdoctor.cache_folder import NoCacheError  # a run without a cache needs neither
-        from ackdoctor.lint.result_cache import ResultCache
-
-        with suppress(NoCacheError):
-            cache = ResultCache(folder, inputs)
-            results = [
-                cache.get(each[0]) if result is None else result
-                for each, result in zip(clusters, results, strict=True)
-            ]
+    cache = _open_cache(folder, inputs, clusters, results, memory)
+    if cache:
+        results = [
+            cache.get(each[0]) if result is None else result
+            for each, result in zip(clusters, results, strict=True)
+        ]
     missing = [
         number
         for number, result in enumerate(results)
@@ -315,6 +308,28 @@ def _results(
     if memory is None:
         return [result for result in results if result is not None]
     return [memory.keep(each[0], digests, result) for each, result in zip(clusters, results, strict=True)]
+
+
+def _open_cache(
+    folder: "CacheFolder | None",
+    inputs: Inputs,
+    clusters: Sequence[tuple[Cluster, Files]],
+    results: Sequence[Result | None],
+    memory: "Memory | None",
+) -> "ResultCache | None":
+    """Open the cache if a result that is not remembered may be in it; None without one."""
+    if folder is None or not any(
+        result is None and (memory is None or _is_on_disk(cluster, inputs))
+        for (cluster, _), result in zip(clusters, results, strict=True)
+    ):
+        return None
+    from ackdoctor.cache_folder import NoCacheError  # a run without a cache needs neither
+    from ackdoctor.lint.result_cache import ResultCache
+
+    try:
+        return ResultCache(folder, inputs)
+    except NoCacheError:
+        return None
 
 
 def _is_on_disk(cluster: Cluster, inputs: Inputs) -> bool:

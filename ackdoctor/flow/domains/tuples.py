@@ -15,7 +15,17 @@ from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Live, State
 from ackdoctor.flow.transfer.escape import release
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
-from ackdoctor.flow.values import TAKEN, Container, Field, TickTest, Token, TokenRef, fields_in, tokens_in
+from ackdoctor.flow.values import (
+    TAKEN,
+    Container,
+    Field,
+    TickTest,
+    Token,
+    TokenRef,
+    TokenState,
+    fields_in,
+    tokens_in,
+)
 from ackdoctor.libraries.vocabulary import CONTAINER_REMOVALS, HAS_NEXT
 from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Item, Literal, Mix, Way
 from ackdoctor.model.protocol import Stage, Tick
@@ -202,8 +212,9 @@ def drop_at_end(context: Context, path: Path, state: State) -> None:
 def _is_lost(state: State, taken: Field) -> bool:
     """Whether a path has left what it took out of a field as it found it, after an exception."""
     known = state.contents.get(taken)
-    is_owed = known == LEFT or (known in (FOUND, OWED) and not _has_used(state, taken.name))
-    return is_owed and state.caught is not None
+    return known == LEFT or (
+        known in (FOUND, OWED) and not _has_used(state, taken.name) and state.caught is not None
+    )
 
 
 def _record_dropped(context: Context, path: Path, field: str, *, removed: bool = False) -> None:
@@ -361,7 +372,11 @@ def _learn_emptiness(
         case Field() as field if state.contents.get(field) in AS_FOUND:
             return state.with_contents(field, OWED)
         case TokenRef(token=token) if token.field and nothing:
-            return next_tuple(state, Field(token.field))
+            state = next_tuple(state, Field(token.field))
+            if all(memory.field != token.collection for memory in state.loops.values()):
+                return state
+            none = TokenState(Stage.HELD, holders=("no tuple",))
+            return state.with_token(token, none)
         case _:
             return state
 

@@ -177,7 +177,7 @@ def _replaced(context: Context, path: Path, state: State, target: Attr, field: s
         and last_name(made.func) in COLLECTION_WRAPPERS
         and all(isinstance(arg.value, (Literal, Global)) for arg in made.args)
     )
-    if is_new:
+    if is_new or (isinstance(expr, Name) and state.env.get(expr.id) == Container(frozenset())):
         return empty_buffer(context, path, state, field)
     return context.touch(take_buffer(context, path, state, field), Field(field))
 

@@ -12,7 +12,7 @@ from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Contents, Lo
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate
-from ackdoctor.flow.values import Batch, Field, Token, TokenRef, TokenState
+from ackdoctor.flow.values import Batch, Container, Field, Token, TokenRef, TokenState, tokens_in
 from ackdoctor.model.cfg import ENTRY, EXIT, Attr, Call, Catch, Closure, EdgeKind, Function, Name, Next
 from ackdoctor.model.protocol import Stage
 
@@ -94,6 +94,11 @@ def _rest(state: State, memory: LoopState) -> TokenState:
     """Return the worst state in which this or an earlier iteration leaves its tuple."""
     field = memory.field
     own = [held for token, held in state.tokens.items() if field is not None and field.holds(token)]
+    collected = (value for value in state.env.values() if isinstance(value, Container))
+    if any(held.tick.is_system for held in own) or any(
+        field is not None and field.holds(token) for value in collected for token in tokens_in(value)
+    ):
+        return worse_state(memory.rest, TokenState(Stage.HELD))
     done = [held for held in own if held.stage in DONE]
     parts = (known for each, known in state.contents.items() if field is not None and _is_inside(each, field))
     now = TokenState(Stage.OWED)
@@ -186,10 +191,26 @@ def _after_loop(
         kept = memory.before is not None and memory.before.stage is not Stage.OWED
         return state.with_contents(field, memory.before if kept else OWED)
     if rest.stage is Stage.OWED and every and memory.before in (*AS_FOUND, LEFT):
-        return state.with_contents(
-            field, LEFT if _left_by_exception(context, function, state, loop) else UNKNOWN
+        left = _left_by_exception(context, function, state, loop) or (
+            memory.before != LEFT and _completes_last(context, function, loop)
         )
+        return state.with_contents(field, LEFT if left else UNKNOWN)
     return state.with_contents(field, UNKNOWN)
+
+
+def _completes_last(context: Context, function: Function, loop: int) -> bool:
+    """Whether the rest of a function completes nothing after a loop: what the loop leaves stays owed."""
+    head = loop_heads(function)[loop]
+    stack = [edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.FALSE]
+    seen = {head, *stack}
+    while stack:
+        index = stack.pop()
+        if _may_complete(context, function, index, frozenset()):
+            return False
+        new = {edge.target for edge in function.cfg.steps[index].edges} - seen
+        seen |= new
+        stack += new
+    return True
 
 
 def _left_by_exception(context: Context, function: Function, state: State, loop: int) -> bool:
