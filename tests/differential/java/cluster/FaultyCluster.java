@@ -1,4 +1,5 @@
 import java.io.File;
+import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -27,10 +28,16 @@ public final class FaultyCluster implements AutoCloseable {
     /** The last worker of each task, by "topology/component". */
     private static final Map<String, Map<Integer, Place>> PLACES = new ConcurrentHashMap<>();
 
-    private static final int TRIES = 60;
+    private static final int TRIES = 300;
 
     private interface Action {
         void run() throws Exception;
+    }
+
+    private static final class Processes extends ProcessSimulator {
+        static boolean knows(Place place) {
+            return processMap.containsKey(place.workerId());
+        }
     }
 
     private final LocalCluster cluster;
@@ -82,7 +89,7 @@ public final class FaultyCluster implements AutoCloseable {
                 return;
             } catch (Exception error) {
                 if (tries == TRIES) throw error;
-                error.printStackTrace();
+                System.err.println(error);
                 Thread.sleep(1_000);
             }
         }
@@ -90,7 +97,14 @@ public final class FaultyCluster implements AutoCloseable {
 
     /** Kill the workers of a component, call `dead`, and start them again after some time. */
     public void crash(String topology, String component, long awayMs, Runnable dead) throws Exception {
-        Set<Place> places = new HashSet<>(PLACES.get(topology + "/" + component).values());
+        String name = topology + "/" + component;
+        repeat(() -> { // a worker that is still starting would not die, and would keep its port
+            Collection<Place> started = PLACES.getOrDefault(name, Map.of()).values();
+            if (started.isEmpty() || !started.stream().allMatch(Processes::knows)) {
+                throw new IllegalStateException(name + " has not started");
+            }
+        });
+        Set<Place> places = new HashSet<>(PLACES.get(name).values());
         for (Place place : places) ProcessSimulator.killProcess(place.workerId());
         dead.run();
         Thread.sleep(awayMs);
@@ -98,7 +112,7 @@ public final class FaultyCluster implements AutoCloseable {
             Worker worker = new Worker(new HashMap<>(supervisor.getConf()), null, place.topologyId(), supervisor.getId(),
                 supervisor.getThriftServerPort(), place.port(), place.workerId(),
                 () -> supervisor::getSupervisorThriftInterface);
-            repeat(worker::start); // the port may still be in use
+            worker.start();
             ProcessSimulator.registerProcess(place.workerId(), worker);
         }
     }
