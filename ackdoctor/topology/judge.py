@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from ackdoctor.model.topology import Anchors, ComponentFacts, Judged, Node, OnFail, Place, Setting, Topology
 from ackdoctor.rulebook import UNANCHORED_EMIT
-from ackdoctor.topology.checks import defects
+from ackdoctor.topology.checks import defects, without_needed
 from ackdoctor.topology.guarantee import verdict
 from ackdoctor.topology.libraries import known
 from ackdoctor.topology.trident_guarantee import function_key
@@ -34,7 +34,7 @@ def judge(
     file, line and rule.
     """
     index = _Index(_with_ignored(each, ignored) if ignored else each for each in facts)
-    return tuple(_judged(topology, index, best_effort) for topology in topologies)
+    return without_needed(_judged(topology, index, best_effort) for topology in topologies)
 
 
 def _with_ignored(facts: ComponentFacts, ignored: Collection[tuple[str, int, str]]) -> ComponentFacts:

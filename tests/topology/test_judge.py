@@ -6,7 +6,7 @@ import pytest
 
 from ackdoctor.model.topology import ComponentFacts, Judged, Place
 from ackdoctor.topology.judge import judge
-from tests.topology.wiring import bolt, node, setting, spout, topology
+from tests.topology.wiring import bolt, emit, node, setting, spout, topology
 
 
 def facts(cls: str, path: str, line: int = 3, **more: Any) -> ComponentFacts:
@@ -94,3 +94,17 @@ def test_the_settings_of_a_class_are_its_components_and_the_wiring_wins() -> Non
     assert [(each.key, each.value, each.component) for each in judged.topology.settings] == [
         (ticks, 10, "count")
     ]
+
+
+def test_a_setting_that_another_branch_needs_has_an_effect() -> None:
+    bound = setting("topology.max.spout.pending", 10)
+    kept = spout(cls="spouts.Kept", place=Place("spouts.py", 1))
+    lost = spout(cls="spouts.Lost", place=Place("spouts.py", 9), emits=(emit(12, has_id=False),))
+    branches = [
+        topology("words -> count", nodes=(node("words", "spout", cls=cls), node("count")), settings=(bound,))
+        for cls in ("spouts.Kept", "spouts.Lost")
+    ]
+
+    idle = ["max-pending-without-effect"]
+    assert [defect.kind for defect in judge(branches[1:], [kept, lost])[0].defects] == idle
+    assert not any(defect.kind in idle for each in judge(branches, [kept, lost]) for defect in each.defects)

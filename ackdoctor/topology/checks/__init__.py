@@ -5,6 +5,7 @@ Readers and `settings` report defects as well; the page that has the kind owns i
 """
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 
 from ackdoctor.checks import Check, checks_in
@@ -15,7 +16,7 @@ from ackdoctor.rulebook import DEAD_SETTING, WEAK_GUARANTEE, catalogue, rule_nam
 from ackdoctor.topology.checks.wiring import Wiring
 from ackdoctor.topology.settings import MAX_PENDING, TIMEOUT, setting_defects
 
-__all__ = ["defects", "findings", "load"]
+__all__ = ["defects", "findings", "load", "without_needed"]
 
 _OF_TRACKED = (MAX_PENDING, TIMEOUT)  # settings that need tuples that are tracked
 _WITHOUT_EFFECT = ("max-pending-without-effect", "timeout-without-effect")
@@ -41,19 +42,31 @@ def defects(judged: Judged) -> tuple[Defect, ...]:
 
 
 def findings(judged: Iterable[Judged]) -> tuple[Finding, ...]:
-    """Return the findings of all topologies, each once: branches share defects.
-
-    A setting is without effect only if no branch that shares its line needs it.
-    """
-    known = tuple(judged)
-    needed = {place for each in known for place in _needed(each)}
+    """Return the findings of all topologies, each once: branches share defects."""
     found: dict[object, Finding] = {}
-    for each in known:
+    for each in without_needed(judged):
         for defect in (*each.defects, *_forgetful_states(each)):
-            if defect.place.path and not (defect.kind in _WITHOUT_EFFECT and defect.place in needed):
+            if defect.place.path:
                 finding = _finding(each, defect)
                 found.setdefault((finding.code, finding.site, finding.cause), finding)
     return tuple(found.values())
+
+
+def without_needed(judged: Iterable[Judged]) -> tuple[Judged, ...]:
+    """Return the topologies without the defects of settings that another topology needs, such as another branch."""
+    known = tuple(judged)
+    needed = {place for each in known for place in _needed(each)}
+    return tuple(
+        replace(
+            each,
+            defects=tuple(
+                defect
+                for defect in each.defects
+                if defect.kind not in _WITHOUT_EFFECT or defect.place not in needed
+            ),
+        )
+        for each in known
+    )
 
 
 def _needed(judged: Judged) -> set[Place]:
