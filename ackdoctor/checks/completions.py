@@ -207,10 +207,10 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
     shrunk = shrunk_fields(context, context.functions)
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK):
         for field, contents in ended.state.contents.items() if ended.raised is None else ():
-            known = contents in (Contents(stage, every=True), UNKNOWN) or (
-                contents == LEFT and not field.part
-            )
-            if not known or not isinstance(field, Field) or field.taken:
+            if not isinstance(field, Field) or field.taken:
+                continue
+            known = (Contents(stage, every=True), UNKNOWN, *(() if field.part else (LEFT,)))
+            if contents not in known:
                 continue
             never = field.name not in shrunk
             every = contents != UNKNOWN
