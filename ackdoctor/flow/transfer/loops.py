@@ -44,6 +44,7 @@ from ackdoctor.flow.transfer.buffer_loops import (
     field_iterations,
     leave_field_loops,
     loop_heads,
+    skip_groups,
 )
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate, one_of
@@ -300,6 +301,8 @@ def _unknown_iterations(
         yield True, assign(context, path, more, op.target, None)
     if again or not (known or _covers_batch(context, path, op)):
         left = state.replace(facts={**state.facts, **dict.fromkeys(tested, False)}) if tested else state
+        if not again:
+            left = skip_groups(context, path.function, left, op)
         yield False, left.leave_loop(op.loop)
 
 
