@@ -18,7 +18,20 @@ from ackdoctor.flow.witness import (
     line_text,
     raising_visit,
 )
-from ackdoctor.model.cfg import Bind, Call, Closure, Drop, EdgeKind, Function, Instr, Item, Next, Throw, Way
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Closure,
+    Drop,
+    EdgeKind,
+    Function,
+    Instr,
+    Item,
+    Next,
+    Throw,
+    Way,
+)
 from ackdoctor.model.dialect import KEEPER, EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Op, Stage
@@ -222,7 +235,7 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
             steps = {visit.step for visit, _, _ in points_back(ended.path)}
             if any(use.step in steps and shrinks(context, use) for use in removals):
                 continue
-            if field.part and any(_replaces_entry(step.op) for step in steps):
+            if field.part and any(_replaces_entry(step.op, field.name) for step in steps):
                 continue
             done = (token for token, held in ended.state.tokens.items() if held.stage is stage)
             own = (each for each in done if field.holds(each) and (every or each.collection == field))
@@ -237,9 +250,13 @@ def _completed_and_kept(context: RuleContext, stage: Stage) -> Iterator[_Kept]:
                 yield _Kept(flow, ended, field, token, first, every and not field.part, never)
 
 
-def _replaces_entry(op: Instr) -> bool:
-    """Whether an instruction may replace or empty a collection inside another one: `group["rows"] = []`, `del rows[:]`."""
-    return isinstance(op, Drop) or (isinstance(op, Bind) and isinstance(op.target, Item))
+def _replaces_entry(op: Instr, field: str) -> bool:
+    """Whether an instruction may replace or empty a collection in a field: `group["rows"] = []`, `del rows[:]`."""
+    match op:
+        case Drop(target=Item(obj=obj)) | Bind(target=Item(obj=obj)):
+            return not isinstance(obj, Attr) or obj.name == field
+        case _:
+            return isinstance(op, Drop)
 
 
 def _shrinks_here(context: RuleContext, flow: Flow, field: str) -> bool:
