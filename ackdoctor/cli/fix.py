@@ -42,7 +42,7 @@ def repair(repairs: "Repairs", report: Report, options: Fixing) -> Report:
             sys.stdout.flush()
             sys.stdout.buffer.write(repairs.after.get(options.stdin, repairs.before[options.stdin]))
     for path, why in sorted(repairs.refused.items()):
-        complain(f"{path}: not fixed: {why}", prefix="")
+        complain(f"{path}: not fixed: {why}")
     if not options.quiet:
         complain(_summary(repairs, more, would=options.diff))
     return left
