@@ -26,7 +26,7 @@ from guppy import hpy
 from ackdoctor.acker.acker import Acker, make_acker
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python_heap import ACKER, Holder, containers, take
+from ackdoctor.heap.python_heap import ACKER, Owner, containers, take
 from ackdoctor.model.acker import AckInit
 from ackdoctor.reporters import Context, Sources
 from ackdoctor.reporters.heap import snapshots_screen
@@ -60,7 +60,7 @@ def leaking(entries: int) -> Acker:
 
 def our_path(acker: Acker) -> str:
     """Return our path to the first entry."""
-    (found,) = containers(Holder(name="acker", kind=ACKER, holder=acker))
+    (found,) = containers(Owner(name="acker", kind=ACKER, value=acker))
     return found.first
 
 
@@ -75,7 +75,7 @@ def guppys_path(acker: Any) -> str:
 
 def our_report(acker: Acker) -> str:
     """Take a snapshot and render its screen."""
-    snapshot = take("end", [Holder(name="acker", kind=ACKER, holder=acker, tuples=len(acker))])
+    snapshot = take("end", [Owner(name="acker", kind=ACKER, value=acker, tuples=len(acker))])
     stream = io.StringIO()
     snapshots_screen([snapshot], stream, Context(sources=Sources(root=Path())), width=120)
     return stream.getvalue()

@@ -24,10 +24,9 @@ from random import Random
 from types import ModuleType
 from typing import NamedTuple, cast
 
-from ackdoctor.lab.faults import Plan
+from ackdoctor.lab.faults import Plan, random_plan
 from ackdoctor.lab.loader import imported
 from ackdoctor.lab.run import Options, Outcome, run
-from ackdoctor.lab.search import random_plan
 from ackdoctor.lab.wired import ackers_of, timeout_of
 from ackdoctor.model.topology import Judged
 from ackdoctor.tracer.install import installed_alone

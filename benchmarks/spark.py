@@ -32,7 +32,7 @@ HERE = Path(__file__).resolve()
 RATE = 20_000  # messages a second
 FEW_DEFECTS = "case when hash(id, 2) % 100 = 0 then 1 + hash(id, 3) % 7 else 0 end"
 TWICE = "case when hash(id, 2) % 100 < 95 then 2 else 0 end"
-SUMMARY = "count(*) as lives, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(cast(outcome = 'acked' as int)) as acked, sum(cast(outcome = 'failed' as int)) as failed, sum(cast(outcome = 'expired' as int)) as expired"
+SUMMARY = "count(*) as entries, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(cast(outcome = 'acked' as int)) as acked, sum(cast(outcome = 'failed' as int)) as failed, sum(cast(outcome = 'expired' as int)) as expired"
 
 VERDICT_SUMMARY = "count(*) as roots, sum(n) as messages, bit_xor(coalesce(value, 0)) as left_over, sum(surplus) as surplus, sum({size}(culprits)) as culprits, sum(cast(verdict = 'COMPLETE' as int)) as complete, sum(cast(verdict = 'EXPIRED' as int)) as expired, sum(cast(residue = 'EVEN' as int)) as uneven"
 LOG = "worker.log"

@@ -25,6 +25,7 @@ from ackdoctor.flow.facts import normalise
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     ENTRY,
+    Arg,
     Attr,
     Bind,
     Build,
@@ -72,6 +73,9 @@ _CACHES = frozenset(
 )
 _TIMED = frozenset(  # the second argument, if there is one, is the listener of expired entries
     f"{root}.storm.utils.TimeCacheMap" for root in ("backtype", "org.apache")
+)
+_ROTATING = frozenset(  # `rotate()` drops the oldest entries and returns them; a listener may get them
+    f"{root}.storm.utils.RotatingMap" for root in ("backtype", "org.apache")
 )
 _BOUNDS = frozenset(
     "maximumSize maximumWeight expireAfterWrite expireAfterAccess expireAfter weakKeys weakValues softValues".split()
@@ -153,6 +157,8 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
                 names = context.qualified_names(function, func)
                 if names & _CACHES or (names & _TIMED and len(args) == 1):
                     return "a cache with a limit"
+                if names & _ROTATING and _ignores_rotated(context, field, args):
+                    return "a map whose `rotate` drops the oldest entries"
                 limits = any(arg.name == "maxlen" and arg.value != Literal(None) for arg in args)
                 limited = names & _RINGS or (names & _DEQUES and (limits or len(args) > 1))
                 if limited and not _makes_room(context, stored):
@@ -167,6 +173,14 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
             case _:
                 pass
     return "trimmed with popitem" if _is_trimmed(context, field) else None
+
+
+def _ignores_rotated(context: RuleContext, field: str, args: tuple[Arg, ...]) -> bool:
+    """Whether a rotating map has no listener, and the component ignores what `rotate` returns."""
+    rotations = [use.step.op for use in uses(context, field=field) if use.how == "rotate"]
+    has_listener = any(not isinstance(arg.value, Literal) for arg in args)
+    ignored = [isinstance(op, Call) and op.dropped for op in rotations]
+    return not has_listener and bool(ignored) and all(ignored)
 
 
 def _acks(context: RuleContext, function: Function, around: Function) -> bool:

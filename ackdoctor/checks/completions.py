@@ -19,7 +19,7 @@ from ackdoctor.flow.witness import (
     raising_visit,
 )
 from ackdoctor.model.cfg import Call, Closure, EdgeKind, Function, Next, Throw, Way
-from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.dialect import KEEPER, EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Breach, Op, Stage
 from ackdoctor.model.source import Span
@@ -143,6 +143,7 @@ def ack103_double_ack(context: RuleContext) -> Iterator[Finding]:
         return
     yield from _acked_twice(context)
     yield from _acked_and_kept(context)
+    yield from _acked_besides_keeper(context)
 
 
 def _acked_twice(context: RuleContext) -> Iterator[Finding]:
@@ -165,6 +166,18 @@ def _acked_and_kept(context: RuleContext) -> Iterator[Finding]:
     for kept in _completed_and_kept(context, Stage.ACKED):
         words = context.words("kept" if kept.every else "some kept", field=f"self.{kept.field.name}")
         yield kept.finding(context, words, Misuse.TWICE)
+
+
+def _acked_besides_keeper(context: RuleContext) -> Iterator[Finding]:
+    """Yield the acks of tuples that an object of the framework keeps: it acks them with its batch."""
+    for flow, done in context.events(Completed, EntryKind.DATA):
+        token = done.token
+        held = done.path.state.tokens.get(token) if token is not None else None
+        if token is None or held is None or done.op is not Op.ACK or done.tick.is_system:
+            continue
+        if held.stage is Stage.HELD and held.holders == (KEEPER,) and context.is_first(done.step):
+            words = context.words("keeper", tup=token.words)
+            yield context.finding(words, Misuse.TWICE, done, flow=flow, path=done.path, token=token)
 
 
 class _Kept(NamedTuple):

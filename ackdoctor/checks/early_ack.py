@@ -63,7 +63,8 @@ _WRITES = frozenset(
 )
 _REMOTE_WRITES = frozenset(  # names of collections and of requests, too
     "set setex psetex setnx mset hset hsetnx hmset sadd zadd xadd rpush lpush update append put patch "
-    "send send_message sendmail produce".split()
+    "send send_message sendmail produce incr incrby incrBy incrbyfloat incrByFloat decr decrby decrBy "
+    "hincrby hincrBy hincrbyfloat hincrByFloat zincrby".split()
 )
 _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # names of the parameter that takes the code to run

@@ -8,23 +8,15 @@ from collections.abc import Iterator
 from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import handler_steps, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
+from ackdoctor.checks.facts.handlers import failure_branch, is_no_remedy
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.domains.tuples import is_whole_slice
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
-from ackdoctor.flow.expressions import assigned_targets, last_name
+from ackdoctor.flow.expressions import assigned_targets, last_name, name_words, operands, subexpressions
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Token, TokenKind, TokenRef
 from ackdoctor.flow.witness import assumes_raise
-from ackdoctor.libraries.vocabulary import (
-    CLEARS,
-    CONTAINER_REMOVALS,
-    ERROR_NAMES,
-    ERROR_TYPES,
-    LOGGING,
-    PURE_CALLS,
-    STOPS,
-    TASKS,
-)
+from ackdoctor.libraries.vocabulary import CLEARS, CONTAINER_FILTERS, CONTAINER_REMOVALS, STOPS, TASKS
 from ackdoctor.model.acker import ACK_INIT
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -33,13 +25,15 @@ from ackdoctor.model.cfg import (
     Bind,
     Call,
     Catch,
-    Compare,
+    Closure,
     Drop,
     EdgeKind,
+    Expr,
     Function,
     Instr,
     Literal,
     Name,
+    Next,
     Test,
     Unpack,
 )
@@ -50,6 +44,9 @@ from ackdoctor.model.source import Span
 from ackdoctor.rulebook import Words
 
 _COMPLETING = (VerbKind.ACK, VerbKind.FAIL)
+_SETTLED = frozenset(  # in the name of what says that other code has completed an entry
+    "done acked ack failed fail completed complete finished finish settled processed handled closed state status".split()
+)
 
 
 def ack101_missing_ack(context: RuleContext) -> Iterator[Finding]:
@@ -113,7 +110,7 @@ def _in_later_code(context: RuleContext) -> Iterator[Finding]:
             if end.deferral.runner in TASKS:
                 known = (id(end.deferral), end.path.function) in tasks
                 at = _silent_handler(context, end) if known else None
-            elif id(end.deferral.step) in passed and _ignores_error(context, end.path):
+            elif id(end.deferral.step) in passed and _ignores_error(context, end):
                 at = leaving_place(flow, end.path, end.token)
             if at is not None and context.is_first(at.step if isinstance(at, Path) else at):
                 words = _words(context, "one path", flow, end.token, end.path)
@@ -128,31 +125,17 @@ def _in_later_code(context: RuleContext) -> Iterator[Finding]:
                 )
 
 
-def _ignores_error(context: RuleContext, end: Path) -> bool:
-    """Whether a path through a callback gets an error as an argument, and only logs and reports it."""
-    typed = {Name(param.name) for param in end.function.params if (param.type or "").endswith(ERROR_TYPES)}
-    named = {
-        Name(param.name) for param in end.function.params if not param.type and param.name in ERROR_NAMES
-    }
-    is_error = bool(typed)  # without a type, a test must show it
-    visit: Path | None = end
-    after: Path | None = None
-    while visit is not None and typed | named:
-        op = visit.step.op
-        if isinstance(op, Call) and not _is_quiet(context, end.function, op):
-            return False
-        if isinstance(op, Test) and after is not None and after.via is not None:
-            match normalise(op.condition):
-                case Compare(left=Name() as tested, op="is", right=Literal(value=None)), same if (
-                    tested in typed | named and (after.via is EdgeKind.TRUE) != same
-                ):
-                    is_error = True
-                case _:
-                    return False
-        if visit is end.entry:
-            break
-        visit, after = visit.before, visit
-    return is_error
+def _ignores_error(context: RuleContext, end: Ended) -> bool:
+    """Whether a path through a callback learns that the work failed, and only logs and reports it."""
+    branch = failure_branch(context, end)
+    return branch is not None and (
+        branch.test is None
+        or any(
+            visit.index == branch.test and after is not None and after.via is branch.via
+            for visit, after, _ in points_back(end.path)
+            if visit.function is end.path.function
+        )
+    )
 
 
 def _stage(end: Ended) -> Stage | None:
@@ -175,16 +158,14 @@ def _silent_handler(context: RuleContext, end: Ended) -> Path | None:
             return None
         if isinstance(op, Catch) and after is not None and after.via is EdgeKind.TRUE:
             steps = visit.function.cfg.steps
-            calls = (steps[each].op for each in handler_steps(visit.function, visit.index))
-            quiet = all(_is_quiet(context, visit.function, call) for call in calls if isinstance(call, Call))
+            calls = ((each, steps[each].op) for each in handler_steps(visit.function, visit.index))
+            quiet = all(
+                is_no_remedy(context, visit.function, each, call)
+                for each, call in calls
+                if isinstance(call, Call)
+            )
             return visit if quiet else None
     return None
-
-
-def _is_quiet(context: RuleContext, function: Function, call: Call) -> bool:
-    """Whether a call logs or reports; it is the same as none for the tuple."""
-    logs = last_name(call.func) in LOGGING | PURE_CALLS
-    return logs or context.verb_kind(function, call) in (VerbKind.LOG, VerbKind.REPORT)
 
 
 def _dropped(context: RuleContext) -> Iterator[Finding]:
@@ -204,7 +185,8 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
             continue
         if (dropped.removed or not is_handler) and not _completes_removed(flow, dropped.field):
             continue
-        if _is_stopped(dropped.path):
+        removal = _iterator_removal(dropped)
+        if _is_stopped(dropped.path) or _is_settled(dropped, removal):
             continue
         function, span = _place(flow, dropped)
         if context.is_first((function.path, span.line)):
@@ -219,6 +201,38 @@ def _completes_removed(flow: Flow, field: str) -> bool:
     tokens = [event.token for event in flow.events if isinstance(event, Completed) and event.token]
     paths = {token.path for token in tokens if token.field == field}
     return bool(paths) and all("[]" not in path for path in paths)  # looked up one by one, perhaps in none
+
+
+def _iterator_removal(dropped: Dropped) -> Path | None:
+    """Return the call with which a loop's iterator has removed a tuple that an iteration without an exception leaves owed."""
+    is_iteration = isinstance(dropped.step.op, Next) and dropped.path.state.caught is None
+    for visit, _, _ in points_back(dropped.path) if is_iteration else ():
+        match visit.step.op:
+            case Call(func=Attr(name=name), args=(), dropped=True) if name in CONTAINER_REMOVALS:
+                return visit
+            case Next() if visit.step is dropped.step and visit is not dropped.path:
+                return None
+            case _:
+                pass
+    return None
+
+
+def _is_settled(dropped: Dropped, removal: Path | None) -> bool:
+    """Whether what removes an entry asks it whether other code has completed it: `if (entry.done)`."""
+    asked: list[Expr] = []
+    match dropped.step.op:
+        case Call(func=Attr(name=name), args=args) if name in CONTAINER_FILTERS:
+            codes = [
+                dropped.function.closures[arg.value.key] for arg in args if isinstance(arg.value, Closure)
+            ]
+            asked = [value for code in codes for step in code.cfg.steps for value in operands(step.op)]
+        case _:
+            for visit, _, _ in points_back(removal) if removal is not None else ():
+                if isinstance(visit.step.op, Next):
+                    break
+                asked += operands(visit.step.op)
+    parts = (part for value in asked for part in subexpressions(value))
+    return any(not _SETTLED.isdisjoint(name_words(last_name(part))) for part in parts)
 
 
 def _is_stopped(end: Path) -> bool:
@@ -236,12 +250,17 @@ def _is_stopped(end: Path) -> bool:
 
 def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
     """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
+    removal = _iterator_removal(dropped)
+    if removal is not None:
+        return removal.function, removal.step.span
     match dropped.step.op:
         case Bind() | Unpack():
             return dropped.function, dropped.step.span
         case Drop(target=place) if not is_whole_slice(place):
             return dropped.function, dropped.step.span
-        case Call(func=Attr(name=name), dropped=True) if name in CLEARS | CONTAINER_REMOVALS:
+        case Call(func=Attr(name=name), dropped=True) if (
+            name in CLEARS | CONTAINER_FILTERS | CONTAINER_REMOVALS
+        ):
             return dropped.function, dropped.step.span
         case _:
             return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)

@@ -7,6 +7,7 @@ from ackdoctor.checks.facts.dataflow import handler_steps, raising_steps, reacha
 from ackdoctor.checks.facts.handlers import (
     advice,
     does_work,
+    failure_branch,
     is_acked,
     is_broad,
     is_for_effect,
@@ -20,11 +21,33 @@ from ackdoctor.checks.facts.handlers import (
 from ackdoctor.checks.hidden_failures import hidden_failures
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
+from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Field, Token, TokenKind
-from ackdoctor.model.cfg import Attr, Bind, Call, Catch, EdgeKind, Function, Instr, Return, Throw, Unpack, Way
+from ackdoctor.flow.witness import completions
+from ackdoctor.libraries.vocabulary import ERROR_STAGES
+from ackdoctor.model.cfg import (
+    Attr,
+    Bind,
+    Call,
+    Catch,
+    Closure,
+    Compare,
+    EdgeKind,
+    Function,
+    Instr,
+    Literal,
+    Name,
+    Return,
+    Test,
+    Throw,
+    Unpack,
+    Way,
+)
 from ackdoctor.model.dialect import EntryKind, Misuse
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
+from ackdoctor.model.source import Span
 
 _ACCESSOR = re.compile("(get|set|is|has)(_|[A-Z])")
 
@@ -33,6 +56,7 @@ def ack102_swallowed_failure(context: RuleContext) -> Iterator[Finding]:
     """Yield one finding for each exception handler, here or in a class that the bolt uses, after which the tuple is acked."""
     yield from _in_handlers(context)
     yield from _in_flushes(context)
+    yield from _in_callbacks(context)
     yield from hidden_failures(context)
 
 
@@ -63,6 +87,88 @@ def _in_flushes(context: RuleContext) -> Iterator[Finding]:
             continue
         if not _is_retried(context, flow, caught, acked.path, token.field) and context.is_first(caught.step):
             yield _finding(context, flow, caught, acked.path, token, work)
+
+
+def _in_callbacks(context: RuleContext) -> Iterator[Finding]:
+    """Yield where a callback gets the error of the work, or a value in its place, and acks the tuple nevertheless."""
+    for flow in context.flows if context.component.auto_ack is False and context.is_bolt else ():
+        done_by_handler = {
+            event.token for event in flow.events if isinstance(event, Completed) and event.deferral is None
+        }
+        for ended in flow.events:
+            if not isinstance(ended, Ended) or ended.deferral is None or ended.raised is not None:
+                continue
+            token = ended.token
+            held = ended.state.tokens.get(token) if token is not None else None
+            if token is None or held is None or held.stage is not Stage.ACKED or ended.is_system:
+                continue
+            if token in done_by_handler:  # ack-before-done reports the handler's ack
+                continue
+            done = next(completions(ended.path, token), None)
+            at = _place_of_error(context, ended, done) if done is not None else None
+            if at is not None and context.is_first(at):
+                yield context.finding(
+                    context.words("callback", tup=tuple_words(token), advice=advice(context, token)),
+                    Misuse.SWALLOWED,
+                    at,
+                    flow=flow,
+                    path=ended.path,
+                    token=token,
+                    severity=Severity.WARNING,
+                    confidence=Confidence.MAY,
+                )
+
+
+def _place_of_error(context: RuleContext, ended: Ended, done: Path) -> tuple[Function, Span] | None:
+    """Return where a callback that acks learns of the failure, or where a stage before it discards the error."""
+    branch = failure_branch(context, ended)
+    if branch is not None and done.function is ended.path.function and done.index in branch.steps:
+        learned = done.step if branch.test is None else done.function.cfg.steps[branch.test]
+        return done.function, learned.span
+    if ended.deferral is None or _is_of_success(ended.path):
+        return None
+    function, stage = ended.deferral.function, ended.deferral.step.op
+    while isinstance(stage, Call) and isinstance(stage.func, Attr):
+        before = calls_by_result(function).get(stage.func.obj)
+        if before is None:
+            break
+        if last_name(before.func) in ERROR_STAGES:
+            return _discarding_stage(context, function, before)
+        stage = before
+    return None
+
+
+def _discarding_stage(context: RuleContext, function: Function, call: Call) -> tuple[Function, Span] | None:
+    """Return the code of a stage that only logs an error and gives null in place of a result."""
+    for arg in call.args:
+        code = function.closures.get(arg.value.key) if isinstance(arg.value, Closure) else None
+        if code is None:
+            continue
+        steps = code.cfg.steps
+        returned = {step.op.value for step in steps if isinstance(step.op, Return)}
+        quiet = all(
+            is_no_remedy(context, code, index, step.op)
+            for index, step in enumerate(steps)
+            if isinstance(step.op, Call)
+        )
+        if quiet and returned <= {None, Literal(None)}:
+            return code, code.head
+    return None
+
+
+def _is_of_success(end: Path) -> bool:
+    """Whether a path through a callback tests its argument, and it is not null."""
+    params = {Name(param.name) for param in end.function.params}
+    for visit, after, _ in turns_back(end):
+        if not isinstance(visit.step.op, Test) or after is None or visit.function is not end.function:
+            continue
+        match normalise(visit.step.op.condition):
+            case Compare(left=Name() as tested, op="is", right=Literal(value=None)), same if tested in params:
+                if (after.via is EdgeKind.TRUE) != same:
+                    return True
+            case _:
+                return True
+    return False
 
 
 def _is_another_tuple(acked: Completed, caught: Path) -> bool:

@@ -20,10 +20,9 @@ from ackdoctor.cli.commands import OutputFile, acker_option, formats_option, pat
 from ackdoctor.cli.output import complain, destination, require_not_an_input, require_writable, write_report
 from ackdoctor.cli.progress import progress
 from ackdoctor.config import FORMATS
-from ackdoctor.lab.faults import Plan, plan
+from ackdoctor.lab.faults import Plan, plan, random_plan, search
 from ackdoctor.lab.loader import Stub
 from ackdoctor.lab.run import Options
-from ackdoctor.lab.search import random_plan, search
 from ackdoctor.lab.wired import ackers_of, timeout_of
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import Report

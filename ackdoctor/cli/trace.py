@@ -46,10 +46,9 @@ from ackdoctor.reporters import counted
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.trace import About, document, screen, timeline, verdict
 from ackdoctor.tracer.ledger import Level
-from ackdoctor.tracer.outcomes import outcomes
 from ackdoctor.tracer.proxy import proxy
 from ackdoctor.tracer.recorder import finish_killed
-from ackdoctor.tracer.replay import judge_trace, timeline_of_delivery, timeline_of_root
+from ackdoctor.tracer.replay import judge_trace, outcomes, timeline_of_delivery, timeline_of_root
 from ackdoctor.tracer.run import name_of_run, run
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_files import line

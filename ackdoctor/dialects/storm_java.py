@@ -17,6 +17,7 @@ from dataclasses import replace
 from typing import Any
 
 from ackdoctor.model.dialect import (
+    KEEPER,
     OFF,
     ON,
     Anchoring,
@@ -243,7 +244,7 @@ def objects(root: str, *, tasks: str, spouts: str, topology: str, windows: bool 
 
 # ---- calls ----
 
-_BATCH_HELPER = "batch helper"  # keeps tuples and completes them: utils/BatchHelper.java @ v2.8.8
+_BATCH_HELPER = KEEPER  # utils/BatchHelper.java @ v2.8.8
 _TAKES = {"taskId": "number", "streamId": "text", "anchor": "tuple", "anchors": "list", "tuple": "list"}
 
 

@@ -131,10 +131,10 @@ COMPLETIONS = (Verb("ack", VerbKind.ACK), Verb("fail", VerbKind.FAIL))
 HIDES_ACK = "the framework acks through it, so no tuple is acked"
 LOOP = {"run": "the loop that reads, dispatches and completes tuples never runs"}
 INIT = Entry("initialize", EntryKind.INIT, subject=None, params=("conf", "context"))
-_CALLBACKS = (Entry("ack", EntryKind.ACKED), Entry("fail", EntryKind.FAILED))
 SPOUT_ENTRIES = (
     *plain_entries(EntryKind.NEXT, "next_tuple"),
-    *_CALLBACKS,
+    Entry("ack", EntryKind.ACKED),
+    Entry("fail", EntryKind.FAILED),
     *plain_entries(EntryKind.LIFECYCLE, "activate", "deactivate"),
     INIT,
 )
@@ -200,12 +200,7 @@ SPOUT = Role(
     name="Spout",
     kind=Kind.SPOUT,
     classes=("storm.Spout",),
-    entries=(
-        *plain_entries(EntryKind.NEXT, "nextTuple"),
-        *_CALLBACKS,
-        *plain_entries(EntryKind.LIFECYCLE, "activate", "deactivate"),
-        INIT,
-    ),
+    entries=(*plain_entries(EntryKind.NEXT, "nextTuple"), *SPOUT_ENTRIES[1:]),
     verbs=(_SPOUT_EMIT, emit("task tup stream id", name="emitDirect", on=_STORM)),
     discipline=Discipline(
         stdout_is_pipe=True,

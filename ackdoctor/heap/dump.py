@@ -11,7 +11,7 @@ from pathlib import Path
 from ackdoctor.heap.entries import STORM, AckObjects, ClojureMaps, Entries, entry_bytes
 from ackdoctor.heap.hprof import INSTANCE, OBJECT, OBJECTS, Hprof
 from ackdoctor.heap.objects import Objects, oops_of
-from ackdoctor.heap.pending import Acker, Holder, OldEntries, look_up, walk
+from ackdoctor.heap.pending import Acker, Buffer, OldEntries, look_up, walk
 from ackdoctor.heap.sweep import ARRAYS, Classes, Oops, Taker, Takers, sweep
 
 _JSTORM = r"com\.alibaba\.jstorm\.task\."
@@ -79,7 +79,7 @@ class HeapDump:
     oops: Oops
     classes: tuple[ClassRow, ...]  # largest first
     ackers: tuple[Acker, ...]
-    holders: tuple[Holder, ...]
+    buffers: tuple[Buffer, ...]
     storm: bool
     faults: tuple[str, ...] = ()
     timeout: Timeout
@@ -94,7 +94,7 @@ class HeapDump:
     def tuples(self) -> int:
         """Live tuples without those of ShellBolts, which the report lists separately."""
         alive = sum(row.instances for row in self.classes if row.name in _TUPLES)
-        return alive - sum(holder.entries for holder in self.holders if holder.role == "shell")
+        return alive - sum(buffer.entries for buffer in self.buffers if buffer.role == "shell")
 
     @property
     def entries(self) -> int:
@@ -135,7 +135,7 @@ def read_dump(
             if same:
                 old_entries += walk(same, entries, objects, samples=samples, age_ms=age_ms)
         others = list(_others(roles, objects, samples))
-        pending = look_up(old_entries, [holder for holder in others if holder.role == "spout"], objects)
+        pending = look_up(old_entries, [buffer for buffer in others if buffer.role == "spout"], objects)
         oops = oops_of(objects)
         rows = sorted(_class_rows(objects, oops), key=lambda row: (-row.size, row.name))
         sampled = {
@@ -151,7 +151,7 @@ def read_dump(
             oops=oops,
             classes=tuple(rows),
             ackers=tuple(ackers),
-            holders=(*others, *sorted(_bolts(roles, objects), key=lambda holder: -holder.entries)),
+            buffers=(*others, *sorted(_bolts(roles, objects), key=lambda buffer: -buffer.entries)),
             storm=any(
                 name.startswith(("org.apache.storm.", "backtype.storm.", "com.alibaba.jstorm."))
                 for name in census.classes.names.values()
@@ -290,9 +290,9 @@ def _ackers(roles: Roles, objects: Objects) -> list[Acker]:
     return found
 
 
-def _others(roles: Roles, objects: Objects, samples: int) -> Iterator[Holder]:
-    """Yield ShellBolts and spout executors; a map shared by several closures is one holder."""
-    spouts: dict[int, Holder] = {}
+def _others(roles: Roles, objects: Objects, samples: int) -> Iterator[Buffer]:
+    """Yield ShellBolts and spout executors; a map shared by several closures is one buffer."""
+    spouts: dict[int, Buffer] = {}
     for class_id, id_ in roles.seen:
         name = objects.classes.name(class_id)
         if _SPOUT.fullmatch(name):
@@ -339,11 +339,11 @@ def _tasks(executor: int, objects: Objects) -> frozenset[int]:
     return frozenset(filter(None, (one, *(objects.field(each, "value") for each in ids))))
 
 
-def _spout(name: str, id_: int, objects: Objects, samples: int) -> Holder:
+def _spout(name: str, id_: int, objects: Objects, samples: int) -> Buffer:
     fields = objects.fields(id_)
     maps, field = _buckets(fields["pending"], objects)
     keys = (key for each in maps for key, _ in islice(objects.items(each), samples))
-    return Holder(
+    return Buffer(
         "spout",
         objects.text(fields.get("componentId", fields.get("component_id", 0))),
         f"{_short(name)}.pending.{field}",
@@ -353,7 +353,7 @@ def _spout(name: str, id_: int, objects: Objects, samples: int) -> Holder:
     )
 
 
-def _shell(name: str, id_: int, objects: Objects) -> Holder:
+def _shell(name: str, id_: int, objects: Objects) -> Buffer:
     """Return the inputs of a ShellBolt; its owner is its command: `python3 count.py`."""
     fields = objects.fields(id_)
     field = "inputs" if "inputs" in fields else "_inputs"
@@ -363,7 +363,7 @@ def _shell(name: str, id_: int, objects: Objects) -> Holder:
         objects.text(objects.field(value, "streamId")) or "?"
         for _, value in islice(objects.items(inputs), _SHELL_SAMPLE)
     )
-    return Holder(
+    return Buffer(
         "shell",
         " ".join(filter(None, map(objects.text, command))),
         f"{_short(name)}.{field}",
@@ -387,7 +387,7 @@ def _short(name: str) -> str:
 # ---- fields of bolts ----
 
 
-def _bolts(roles: Roles, objects: Objects) -> Iterator[Holder]:
+def _bolts(roles: Roles, objects: Objects) -> Iterator[Buffer]:
     """Yield the bolts' fields that lead to tuples, in the order of each class's fields."""
     classes = objects.classes
     ids = [each for name in _TUPLES for each in classes.named(name)]
@@ -416,7 +416,7 @@ def _bolts(roles: Roles, objects: Objects) -> Iterator[Holder]:
     for walk in walks:
         tuples = walk.streams.total()
         path = f"{_short(objects.class_name(walk.bolt))}.{walk.field}"
-        yield Holder(
+        yield Buffer(
             "bolt", names.get(walk.bolt, ""), path, tuples, walk.streams, tuples, more=bool(walk.waiting)
         )
 

@@ -6,25 +6,18 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
 
+from ackdoctor import rulebook
 from ackdoctor.acker.residue import find_culprits, residue, traced_tuples
 from ackdoctor.heap.dump import HeapDump
 from ackdoctor.heap.entries import Kind, entry_bytes
 from ackdoctor.heap.growth import ClassTrend, Growth
-from ackdoctor.heap.pending import Acker, Holder
+from ackdoctor.heap.pending import Acker, Buffer
 from ackdoctor.heap.signs import KINDS, Sign
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Confidence, Finding, HeapWitness, Severity, TreeWitness, Unreadable, stamp
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import Event, EventKind, PendingEntry, TupleTree, Verdict
-from ackdoctor.rulebook import (
-    NEVER_ZERO_ENTRY,
-    ORPHAN_ENTRY,
-    PENDING_GROWTH,
-    UNDRAINED_BUFFER,
-    Words,
-    rule_name,
-    words,
-)
+from ackdoctor.rulebook import Words, rule_name, words
 from ackdoctor.tracer.acker_findings import ACKER, filled_in, stays, tree_findings
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_reader import read
@@ -73,10 +66,10 @@ def heap_finding(
 
 def findings(dump: HeapDump, keeper: AckerVersion | None = None) -> tuple[Finding, ...]:
     """Return all findings of a dump, sorted and stamped; `keeper` is the acker's version, if the user names it."""
-    shells: dict[str, list[Holder]] = {}  # by component; each of its executors has its own ShellBolt
-    for holder in dump.holders:
-        if holder.role == "shell" and holder.entries > 0:
-            shells.setdefault(holder.owner, []).append(holder)
+    shells: dict[str, list[Buffer]] = {}  # by component; each of its executors has its own ShellBolt
+    for buffer in dump.buffers:
+        if buffer.role == "shell" and buffer.entries > 0:
+            shells.setdefault(buffer.owner, []).append(buffer)
     found = [*_acker_findings(dump, keeper), *(_shell_finding(group, dump) for group in shells.values())]
     return stamp(sorted(found, key=lambda finding: (finding.code, finding.component, finding.cause)))
 
@@ -96,8 +89,8 @@ def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Fin
     if waiting := old[Kind.WAITING]:
         known, lines, certain = _given_up(dump)
         yield heap_finding(
-            NEVER_ZERO_ENTRY,
-            words(NEVER_ZERO_ENTRY, "dump", known=known, stays=stays(keeper)),
+            rulebook.NEVER_ZERO_ENTRY,
+            words(rulebook.NEVER_ZERO_ENTRY, "dump", known=known, stays=stays(keeper)),
             site=site,
             severity=Severity.ERROR if certain else Severity.WARNING,
             witness=_witness(ackers, dump, (Kind.WAITING,), amount=waiting, more=lines, old=True),
@@ -106,8 +99,8 @@ def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Fin
         reason = KINDS[max(_ORPHANS, key=kinds.__getitem__)].causes[0].text
         notable = orphans > kinds[Kind.WAITING] or any(old[kind] for kind in _ORPHANS)
         yield heap_finding(
-            ORPHAN_ENTRY,
-            words(ORPHAN_ENTRY, "dump", reason=reason, stays=stays(keeper)),
+            rulebook.ORPHAN_ENTRY,
+            words(rulebook.ORPHAN_ENTRY, "dump", reason=reason, stays=stays(keeper)),
             site=site,
             severity=Severity.WARNING if notable else Severity.INFO,
             witness=_witness(ackers, dump, _ORPHANS, amount=orphans),
@@ -115,8 +108,8 @@ def _acker_findings(dump: HeapDump, keeper: AckerVersion | None) -> Iterator[Fin
     limit_ms = _TIMEOUTS_OF_AN_OLD_MAP * dump.timeout.seconds * 1000
     if stuck := [acker for acker in ackers if acker.tally.oldest_ms > limit_ms]:
         yield heap_finding(
-            PENDING_GROWTH,
-            words(PENDING_GROWTH, "dump"),
+            rulebook.PENDING_GROWTH,
+            words(rulebook.PENDING_GROWTH, "dump"),
             site=site,
             severity=Severity.ERROR,
             witness=_witness(stuck, dump, tuple(Kind), amount=sum(acker.tally.entries for acker in stuck)),
@@ -145,7 +138,7 @@ def _given_up(dump: HeapDump) -> tuple[str, Sequence[str], bool]:
     return f"and their spouts have given {some} up", lines, True
 
 
-def _shell_finding(shells: Sequence[Holder], dump: HeapDump) -> Finding:
+def _shell_finding(shells: Sequence[Buffer], dump: HeapDump) -> Finding:
     """Inputs in work are bounded by max spout pending; more than two ticks are never normal."""
     entries, looked_at = sum(each.entries for each in shells), sum(each.looked_at for each in shells)
     groups = sum((Counter(each.groups) for each in shells), Counter[str]())
@@ -155,8 +148,8 @@ def _shell_finding(shells: Sequence[Holder], dump: HeapDump) -> Finding:
     of = f"in a sample of {looked_at:,}: " if looked_at < entries else ""
     of_all = f" of {len(shells)} ShellBolts" if len(shells) > 1 else ""
     return heap_finding(
-        UNDRAINED_BUFFER,
-        words(UNDRAINED_BUFFER, "shell", ticks=", ticks among them" if ticks > _MORE_TICKS else ""),
+        rulebook.UNDRAINED_BUFFER,
+        words(rulebook.UNDRAINED_BUFFER, "shell", ticks=", ticks among them" if ticks > _MORE_TICKS else ""),
         site=Site(dump.path, NOWHERE),
         severity=Severity.WARNING if notable else Severity.INFO,
         witness=HeapWitness(path=f"{shells[0].path}{of_all}", entries=entries, left=(f"{of}{streams}",)),
@@ -400,7 +393,9 @@ def with_culprits(
     sample = (read, dump.entries) if read < dump.entries else None
     more = [_merged(group, path, sample) for group in causes.values()]
     if len(named) == dump.entries:
-        found = [each for each in found if each.code not in {NEVER_ZERO_ENTRY, ORPHAN_ENTRY}]
+        found = [
+            each for each in found if each.code not in {rulebook.NEVER_ZERO_ENTRY, rulebook.ORPHAN_ENTRY}
+        ]
     return stamp(sorted([*found, *more], key=lambda each: (each.code, each.component, each.cause)))
 
 

@@ -107,7 +107,7 @@ class Acker:
 
 
 @dataclass(slots=True)
-class Holder:
+class Buffer:
     """A map of a ShellBolt or spout, or a bolt's field, that holds tuples; `path` leads to it.
 
     `groups` counts a sample of `looked_at` tuples by stream (ShellBolt, bolt).  `more`: the search hit its limit.
@@ -268,7 +268,7 @@ class _EntryCounter:
 # ---- old entries at their spouts ----
 
 
-def look_up(old_entries: Sequence[OldEntries], spouts: Sequence[Holder], objects: Objects) -> frozenset[int]:
+def look_up(old_entries: Sequence[OldEntries], spouts: Sequence[Buffer], objects: Objects) -> frozenset[int]:
     """Fill `waits` of each acker and return the roots that spouts have pending; up to one more pass over the dump."""
     known = [spout for spout in spouts if spout.tasks or spout.entries]
     for old in old_entries:

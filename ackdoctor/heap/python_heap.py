@@ -17,7 +17,7 @@ from types import BuiltinFunctionType, CodeType, FunctionType, MemberDescriptorT
 from typing import Any, NamedTuple
 
 from ackdoctor.model.dialect import Kind
-from ackdoctor.tracer.components import holders
+from ackdoctor.tracer.components import fields_holding
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.live import LiveRecord
 from ackdoctor.tracer.recorder import at_exit
@@ -27,7 +27,7 @@ LAST = "end"  # the label of the last snapshot; a killed process has none
 _INSTALL = "pip install 'ackdoctor[heap]'"
 _FIRST_MARK = 1_000  # pending entries; each further mark doubles
 _SAMPLES = 3
-_NODES = 5_000  # objects visited for one holder
+_NODES = 5_000  # objects visited for one owner
 _DEPTH = 8
 _MANY, _SOME = 64, 3  # a container with more than _MANY items is sampled: _SOME items
 _LONGEST_KEY = 40
@@ -88,7 +88,7 @@ def census() -> Census:
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
-class Holder:
+class Owner:
     """An object that may hold tuples; `tuples` counts those it has seen, `owed` are those it must still hold.
 
     `owed` has a bolt's open tuples, or the pending message ids of a spout; None if unknown.
@@ -97,7 +97,7 @@ class Holder:
 
     name: str
     kind: str
-    holder: Any
+    value: Any
     tuples: int = 0
     owed: Collection[Hashable] | None = None
     file: str = ""
@@ -105,11 +105,11 @@ class Holder:
 
 
 class Container(NamedTuple):
-    """An object in a holder, with the expression that leads to it: "acker._pending._buckets[0]"."""
+    """An object in an owner, with the expression that leads to it: "acker._pending._buckets[0]"."""
 
     path: str
     value: Any
-    field: str  # the holder's field at the start of the path
+    field: str  # the owner's field at the start of the path
     depth: int
     above: int  # index of the enclosing container in the walk, -1 for none
 
@@ -119,13 +119,13 @@ class Container(NamedTuple):
         return next((self.path + step for step, _ in _items(self.value)), "")
 
 
-def containers(holder: Holder) -> list[Container]:
+def containers(owner: Owner) -> list[Container]:
     """Return the containers in which entries accumulate, in the order of the walk.
 
     Among nested containers only the one with the most items counts: the bucket, not the list of buckets.
     """
-    sized = dict if holder.kind == ACKER else _SIZED
-    nodes = list(_walk(holder, sized))
+    sized = dict if owner.kind == ACKER else _SIZED
+    nodes = list(_walk(owner, sized))
     most = [len(node.value) if isinstance(node.value, sized) else 0 for node in nodes]
     most_inside = [0] * len(nodes)  # most items of any container inside
     for place in reversed(range(len(nodes))):
@@ -142,11 +142,11 @@ def containers(holder: Holder) -> list[Container]:
     return found
 
 
-def _walk(holder: Holder, sized: type | tuple[type, ...]) -> Iterator[Container]:
-    seen = {id(holder.holder)}
+def _walk(owner: Owner, sized: type | tuple[type, ...]) -> Iterator[Container]:
+    seen = {id(owner.value)}
     nodes = deque(
-        Container(f"{holder.name}.{name}", value, name, 1, -1)
-        for name, value in _attributes(holder.holder)
+        Container(f"{owner.name}.{name}", value, name, 1, -1)
+        for name, value in _attributes(owner.value)
         if name not in _SKIPPED_FIELDS
     )
     number = 0
@@ -319,25 +319,27 @@ class Snapshot:
         return sum(holding.entries for holding in self.holdings if holding.path == path)
 
 
-def take(label: str, known: Iterable[Holder], count: Callable[[], Census | None] = census) -> Snapshot:
-    """Take a snapshot of the known holders; `count` counts the whole heap."""
+def take(label: str, known: Iterable[Owner], count: Callable[[], Census | None] = census) -> Snapshot:
+    """Take a snapshot of the known owners; `count` counts the whole heap."""
     holdings: list[Holding] = []
     ackers: list[AckerMap] = []
-    for holder in known:
-        holdings += _holdings(holder)
-        if holder.kind == ACKER:
-            ackers.append(_acker(holder))
+    for owner in known:
+        holdings += _holdings(owner)
+        if owner.kind == ACKER:
+            ackers.append(_acker(owner))
     return Snapshot(label=label, census=count(), holdings=tuple(holdings), ackers=tuple(ackers))
 
 
-def _holdings(holder: Holder) -> Iterator[Holding]:
-    owed = holder.owed
-    fields = Counter(holders(holder.holder, owed).values()) if owed and holder.kind != ACKER else Counter()
-    for container in containers(holder):
-        weight = weigh(container.value, {id(holder.holder)})
+def _holdings(owner: Owner) -> Iterator[Holding]:
+    owed = owner.owed
+    fields = (
+        Counter(fields_holding(owner.value, owed).values()) if owed and owner.kind != ACKER else Counter()
+    )
+    for container in containers(owner):
+        weight = weigh(container.value, {id(owner.value)})
         yield Holding(
-            component=holder.name,
-            kind=holder.kind,
+            component=owner.name,
+            kind=owner.kind,
             path=container.path,
             field=container.field,
             entries=len(container.value),
@@ -345,27 +347,27 @@ def _holdings(holder: Holder) -> Iterator[Holding]:
             exact=weight.exact,
             what=weight.what,
             first=container.first,
-            tuples=holder.tuples,
+            tuples=owner.tuples,
             owed=None if owed is None else len(owed),
             open=fields[container.field],
-            file=holder.file,
-            line=holder.line,
+            file=owner.file,
+            line=owner.line,
         )
 
 
-def _acker(holder: Holder) -> AckerMap:
+def _acker(owner: Owner) -> AckerMap:
     amounts: Counter[bool] = Counter()  # by "is an orphan"
     roots: dict[bool, list[int]] = {False: [], True: []}
-    for entry in holder.holder.pending():
+    for entry in owner.value.pending():
         orphan = entry.task is None
         amounts[orphan] += 1
         if len(roots[orphan]) < _SAMPLES:
             roots[orphan].append(entry.root)
     return AckerMap(
-        component=holder.name,
+        component=owner.name,
         tracked=amounts[False],
         orphans=amounts[True],
-        tuples=holder.tuples,
+        tuples=owner.tuples,
         roots=tuple([*roots[False], *roots[True]][:_SAMPLES]),
     )
 
@@ -373,12 +375,12 @@ def _acker(holder: Holder) -> AckerMap:
 class SnapshotSeries:
     """The snapshots of a process; keeps no component alive.
 
-    `known` returns the holders for each snapshot, `count` counts the whole heap.
+    `known` returns the owners for each snapshot, `count` counts the whole heap.
     """
 
     def __init__(
         self,
-        known: Callable[[], Iterable[Holder]],
+        known: Callable[[], Iterable[Owner]],
         first_mark: int = _FIRST_MARK,
         count: Callable[[], Census] = census,
     ) -> None:
@@ -413,7 +415,7 @@ class SnapshotSeries:
 # ---- snapshots of a traced process ----
 
 
-def components(ledger: Ledger) -> Iterator[Holder]:
+def components(ledger: Ledger) -> Iterator[Owner]:
     """Yield each live component, with its number of tuples and, for a bolt, its open tuples.
 
     Tuples that the framework buffers and will complete itself are not open.
@@ -427,10 +429,10 @@ def components(ledger: Ledger) -> Iterator[Holder]:
             held = record.held(owed)
             owed = [delivery for delivery in owed if held.get(delivery) not in record.buffers]
         traced = record.traced_now
-        yield Holder(
+        yield Owner(
             name=type(record.component).__name__,
             kind=SPOUT if spout else BOLT,
-            holder=record.component,
+            value=record.component,
             tuples=record.emits if spout else record.entry - record.ticks_seen,
             owed=None if spout else owed,
             file=traced.path,

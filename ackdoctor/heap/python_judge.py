@@ -4,27 +4,21 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
+from ackdoctor import rulebook
 from ackdoctor.heap.judge import heap_finding
 from ackdoctor.heap.python_heap import ACKER, BOLT, SPOUT, AckerMap, Holding, Snapshot
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.finding import Finding, HeapWitness, Severity, TreeWitness, stamp
 from ackdoctor.model.trace import GrowthPoint
-from ackdoctor.rulebook import (
-    NEVER_ZERO_ENTRY,
-    ORPHAN_ENTRY,
-    PENDING_GROWTH,
-    SPOUT_BUFFER_LEAK,
-    UNDRAINED_BUFFER,
-    words,
-)
+from ackdoctor.rulebook import words
 from ackdoctor.tracer.acker_findings import stays, trend
 from ackdoctor.tracer.sites import Places
 
 _FEW = 10  # smaller containers are listed only if they are known to hold tuples
 OPEN_TUPLE_CODES = frozenset(
-    {UNDRAINED_BUFFER, NEVER_ZERO_ENTRY, PENDING_GROWTH}
+    {rulebook.UNDRAINED_BUFFER, rulebook.NEVER_ZERO_ENTRY, rulebook.PENDING_GROWTH}
 )  # tuples under way cause these, too
-ACKER_CODES = frozenset({NEVER_ZERO_ENTRY, ORPHAN_ENTRY, PENDING_GROWTH})
+ACKER_CODES = frozenset({rulebook.NEVER_ZERO_ENTRY, rulebook.ORPHAN_ENTRY, rulebook.PENDING_GROWTH})
 _FEWEST_SNAPSHOTS = 4  # fewer snapshots prove no steady growth
 _FEWEST_ENTRIES = 10
 _MANY_TUPLES = 1_000  # after fewer emits a spout may still wait for half of them
@@ -149,8 +143,8 @@ def _acker_findings(
     )
     if acker.tracked:
         yield heap_finding(
-            NEVER_ZERO_ENTRY,
-            words(NEVER_ZERO_ENTRY, "heap", stays=stays(keeper)),
+            rulebook.NEVER_ZERO_ENTRY,
+            words(rulebook.NEVER_ZERO_ENTRY, "heap", stays=stays(keeper)),
             witness,
         )
     points = [
@@ -162,8 +156,8 @@ def _acker_findings(
     grown = _linear_growth(points)
     if grown is not None:
         yield heap_finding(
-            PENDING_GROWTH,
-            words(PENDING_GROWTH, "heap", stays=stays(keeper)),
+            rulebook.PENDING_GROWTH,
+            words(rulebook.PENDING_GROWTH, "heap", stays=stays(keeper)),
             replace(witness, left=(*witness.left, grown)),
             severity=Severity.ERROR if keeper is not None and not keeper.forgets else Severity.WARNING,
         )
@@ -173,10 +167,10 @@ def _component_finding(row: HoldingRow, places: Places) -> Finding | None:
     """Return the finding of a bolt whose field holds open tuples, or of a spout's that grows beyond what it waits for."""
     held = row.last
     if held.kind == BOLT and held.open:
-        code, why = UNDRAINED_BUFFER, f"{held.open:,} open tuples in this field"
+        code, why = rulebook.UNDRAINED_BUFFER, f"{held.open:,} open tuples in this field"
     elif held.kind == SPOUT and _leaks(row):
         waits = "" if held.owed is None else f", and it waits for {held.owed:,} messages"
-        code, why = SPOUT_BUFFER_LEAK, f"{held.tuples:,} emitted{waits}"
+        code, why = rulebook.SPOUT_BUFFER_LEAK, f"{held.tuples:,} emitted{waits}"
     else:
         return None
     rate = "" if row.per_thousand is None else f", {row.per_thousand:,.0f} more per 1,000 tuples"
@@ -240,7 +234,7 @@ def with_heap_evidence(
 def _explains(from_run: Finding, from_heap: Finding) -> bool:
     if not isinstance(from_run.evidence, TreeWitness):
         return False
-    if from_heap.code == NEVER_ZERO_ENTRY:
+    if from_heap.code == rulebook.NEVER_ZERO_ENTRY:
         return from_run.code in ACKER_CODES or any(
             line.startswith(f"{ACKER}: root ") for line in from_run.evidence.left
         )

@@ -4,20 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from ackdoctor import rulebook
 from ackdoctor.heap.entries import Kind
 from ackdoctor.model.trace import Cause
-from ackdoctor.rulebook import (
-    ACK_AND_FAIL,
-    ACK_IN_LOOP,
-    ACK_WITH_AUTO_ACK,
-    DOUBLE_ACK,
-    EMIT_AFTER_ACK,
-    MISSING_ACK,
-    PENDING_GROWTH,
-    SWALLOWED_FAILURE,
-    UNDRAINED_BUFFER,
-    catalogue,
-)
+from ackdoctor.rulebook import catalogue
 from ackdoctor.tracer.acker_findings import ACKER
 
 _STORM = r"(?:org\.apache|backtype)\.storm\."
@@ -78,7 +68,7 @@ SIGNS = (
         pattern=rf"{_STORM}daemon\.Acker\$AckObject",
         means="entries of the acker's pending map (2.x): one for each unfinished root",
         each=_ENTRY_2,
-        code=PENDING_GROWTH,
+        code=rulebook.PENDING_GROWTH,
         grows="histogram",
         acking=True,
     ),
@@ -86,7 +76,7 @@ SIGNS = (
         pattern=r"clojure\.lang\.PersistentArrayMap",
         means="entries of the acker's pending map (1.x), among other uses of Clojure",
         each=_ORPHAN_1,
-        code=PENDING_GROWTH,
+        code=rulebook.PENDING_GROWTH,
         with_=NODE,
         not_slower=LONG,
         without=r"clojure\.lang\.PersistentVector",
@@ -97,14 +87,14 @@ SIGNS = (
     Sign(
         pattern=r"com\.alibaba\.jstorm\.task\.acker\.AckObject",
         means="entries of the acker's pending map (JStorm): one for each unfinished root",
-        code=PENDING_GROWTH,
+        code=rulebook.PENDING_GROWTH,
         grows="histogram",
         acking=True,
     ),
     Sign(
         pattern=SPOUTS,
         means=_WAITED_FOR,
-        code=PENDING_GROWTH,
+        code=rulebook.PENDING_GROWTH,
         of=_SPOUT,
         grows="histogram of a spout",
         acking=True,
@@ -112,7 +102,7 @@ SIGNS = (
     Sign(  # executor.clj: (.put pending root-id [task-id message-id {:stream .. :values ..} start-time])
         pattern=r"clojure\.lang\.PersistentVector",
         means=f"{_WAITED_FOR} (1.x)",
-        code=PENDING_GROWTH,
+        code=rulebook.PENDING_GROWTH,
         of=_SPOUT,
         grows="histogram of a spout",
         with_=r"clojure\.lang\.PersistentArrayMap",
@@ -137,7 +127,7 @@ SIGNS = (
     Sign(
         pattern=_TUPLE,
         means="tuples in a ConcurrentHashMap: ShellBolt's inputs, which only an ack or a fail removes",
-        code=UNDRAINED_BUFFER,
+        code=rulebook.UNDRAINED_BUFFER,
         of="ShellBolt",
         grows="histogram",
         with_=r"java\.util\.concurrent\.ConcurrentHashMap\$Node",
@@ -242,16 +232,16 @@ KINDS: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(
                     text="a tuple of the tree was never acked: a path without ack or fail, a bolt that died, a buffer",
                     law="L1",
-                    rules=(MISSING_ACK, SWALLOWED_FAILURE, UNDRAINED_BUFFER),
+                    rules=(rulebook.MISSING_ACK, rulebook.SWALLOWED_FAILURE, rulebook.UNDRAINED_BUFFER),
                 ),
                 Cause(
                     text="a tuple was acked an even number of times while the tree was incomplete",
                     law="L1b",
-                    rules=(DOUBLE_ACK, ACK_IN_LOOP, ACK_WITH_AUTO_ACK),
+                    rules=(rulebook.DOUBLE_ACK, rulebook.ACK_IN_LOOP, rulebook.ACK_WITH_AUTO_ACK),
                 ),
                 Cause(
                     text="an emit was anchored to a tuple that had been acked",
-                    rules=(EMIT_AFTER_ACK,),
+                    rules=(rulebook.EMIT_AFTER_ACK,),
                 ),
             ),
         ),
@@ -262,12 +252,12 @@ KINDS: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(
                     text="a tuple was acked an even number of times, the last time after the tree was complete",
                     law="L1b",
-                    rules=(DOUBLE_ACK, ACK_IN_LOOP, ACK_WITH_AUTO_ACK),
+                    rules=(rulebook.DOUBLE_ACK, rulebook.ACK_IN_LOOP, rulebook.ACK_WITH_AUTO_ACK),
                 ),
                 _LATE,
                 Cause(
                     text="an emit was anchored to a tuple that had been acked, and the child acks",
-                    rules=(EMIT_AFTER_ACK,),
+                    rules=(rulebook.EMIT_AFTER_ACK,),
                 ),
             ),
         ),
@@ -278,7 +268,7 @@ KINDS: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(
                     text="a tuple was acked an odd number of times, three or more",
                     law="L1b",
-                    rules=(DOUBLE_ACK, ACK_IN_LOOP),
+                    rules=(rulebook.DOUBLE_ACK, rulebook.ACK_IN_LOOP),
                 ),
                 Cause(text="a timeout was reset after the tree had ended (2.x)"),
             ),
@@ -290,7 +280,7 @@ KINDS: Mapping[Kind, Meaning] = MappingProxyType(
                 Cause(text="several tuples of one tree failed: correct programs also leave it", law="L4"),
                 Cause(
                     text="a tuple was failed after its ack, or failed twice",
-                    rules=(ACK_AND_FAIL,),
+                    rules=(rulebook.ACK_AND_FAIL,),
                 ),
             ),
         ),

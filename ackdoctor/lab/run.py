@@ -19,11 +19,10 @@ from typing import TypeAlias
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.acker.versions import profile as profile_of
-from ackdoctor.lab.blame import Blame, Unjudged, blamed, unjudged
+from ackdoctor.lab.child import ComponentClock, real_time
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import Tup
-from ackdoctor.lab.component_time import ComponentClock, real_time
-from ackdoctor.lab.fates import Fate, Messages, counted
+from ackdoctor.lab.fates import Blame, Fate, Messages, Unjudged, blamed, counted, unjudged
 from ackdoctor.lab.faults import ACKERS, InvalidFaultError, Plan, task_component
 from ackdoctor.lab.frameworks import command_line, descent
 from ackdoctor.lab.loader import blamed_line, in_words

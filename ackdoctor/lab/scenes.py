@@ -12,9 +12,8 @@ from itertools import count, pairwise
 from ackdoctor.acker.runtime import JavaRandom, acker_index
 from ackdoctor.lab.component import Bolt
 from ackdoctor.lab.fates import counted
+from ackdoctor.lab.rig import OffsetSpout, Partition, Records, Relay, Sink
 from ackdoctor.lab.runtime import Death
-from ackdoctor.lab.sink import Records, Sink
-from ackdoctor.lab.source import OffsetSpout, Partition
 from ackdoctor.lab.stage import (
     END_S,
     TIMEOUT_S,
@@ -25,7 +24,6 @@ from ackdoctor.lab.stage import (
     Setting,
     Split,
     Stage,
-    Step,
     ToyIds,
 )
 from ackdoctor.lab.topology import ACKER
@@ -44,7 +42,7 @@ def _relayed(
     """Send the numbers through a bolt that takes its time, to the store."""
     source, records = Partition(numbers), Records()
     bolts: dict[str, Callable[[], Bolt]] = {
-        "bolt": lambda: Step(work_s=work_s),
+        "bolt": lambda: Relay(work_s=work_s),
         "store": lambda: Sink(records),
     }
     stage = Stage(setting, source, records, bolts, ackers=ackers, spout=lambda: spout(source))
@@ -173,7 +171,7 @@ def _window(setting: Setting, *, tasks: int = 1, ackers: int = 1, tracked: bool 
         setting,
         sources[0],
         records,
-        {"bolt": lambda: Step(work_s=1), "store": lambda: Sink(records)},
+        {"bolt": lambda: Relay(work_s=1), "store": lambda: Sink(records)},
         spout=lambda: AskedSpout(next(unused), ask, tracked=tracked),
         tasks=tasks,
         ackers=ackers,
@@ -210,7 +208,7 @@ def _store_dies(setting: Setting, *, ackers: int = 1, tracked: bool = True, anch
         setting,
         source,
         records,
-        {"bolt": lambda: Step(anchored=anchored), "store": lambda: Sink(records, seconds=1)},
+        {"bolt": lambda: Relay(anchored=anchored), "store": lambda: Sink(records, seconds=1)},
         spout=lambda: OffsetSpout(source, tracked=tracked),
         ackers=ackers,
     )
@@ -242,8 +240,8 @@ def _tracking_stops(setting: Setting, *, victim: str) -> Stage:
         source,
         records,
         {
-            "first": lambda: Step(work_s=slow.get("first", 0)),
-            "second": lambda: Step(work_s=slow.get("second", 0), anchored=False),
+            "first": lambda: Relay(work_s=slow.get("first", 0)),
+            "second": lambda: Relay(work_s=slow.get("second", 0), anchored=False),
             "store": lambda: Sink(records, seconds=slow.get("store", 0)),
         },
     )

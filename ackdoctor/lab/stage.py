@@ -1,6 +1,6 @@
 """A topology on which a scene runs: it notes what happens, with the pending maps, and compares measures with the law.
 
-stage = Stage(setting, partition, records, {"bolt": Step, "store": lambda: Sink(records)})
+stage = Stage(setting, partition, records, {"bolt": Relay, "store": lambda: Sink(records)})
 stage.run_to(3.5)
 stage.kill("bolt")
 stage.note("The bolt's worker dies.")
@@ -17,9 +17,8 @@ from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, SpoutInfo, TaskHook, Tup
 from ackdoctor.lab.fates import counted
+from ackdoctor.lab.rig import OffsetSpout, Partition, Records, Sink
 from ackdoctor.lab.runtime import Death
-from ackdoctor.lab.sink import Records, Sink
-from ackdoctor.lab.source import OffsetSpout, Partition
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 
 TIMEOUT_S = 30  # topology.message.timeout.secs: a root times out after T to 2T
@@ -80,21 +79,6 @@ class Result:
 
 
 # ---- components ----
-
-
-class Step(Bolt):
-    """Emits each tuple, anchored by default, and acks it; this takes `work_s` seconds."""
-
-    def __init__(self, *, work_s: float = 0, anchored: bool = True) -> None:
-        self._work_s = work_s
-        self._anchored = anchored
-
-    def execute(self, tup: Tup) -> Iterator[float]:
-        """Emit and ack."""
-        if self._work_s:
-            yield self._work_s
-        self.collector.emit(tup.values, anchors=(tup,) if self._anchored else ())
-        self.collector.ack(tup)
 
 
 class Split(Bolt):

@@ -127,14 +127,6 @@ class BoltSpec(_Spec):
         """Each tuple goes to one task; all tasks get equal shares."""
         return self.grouping(source, SHUFFLE, stream)
 
-    def local_or_shuffle_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> "BoltSpec":
-        """As shuffle: in one process every task is local."""
-        return self.grouping(source, LOCAL_OR_SHUFFLE, stream)
-
-    def none_grouping(self, source: str, stream: str = DEFAULT_STREAM) -> "BoltSpec":
-        """Each tuple goes to one task at random."""
-        return self.grouping(source, NONE, stream)
-
     def fields_grouping(self, source: str, *names: str, stream: str = DEFAULT_STREAM) -> "BoltSpec":
         """Tuples with equal values of the fields `names` go to the same task."""
         return self.grouping(source, fields_of(*names), stream)

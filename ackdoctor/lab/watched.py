@@ -12,7 +12,7 @@ from typing import Any
 
 from ackdoctor.acker.executors import TupleInfo
 from ackdoctor.acker.runtime import VirtualClock
-from ackdoctor.lab.child import ShellError
+from ackdoctor.lab.child import ComponentClock, ShellError
 from ackdoctor.lab.component import (
     Bolt,
     Context,
@@ -22,7 +22,6 @@ from ackdoctor.lab.component import (
     Tup,
     WorkerDiedError,
 )
-from ackdoctor.lab.component_time import ComponentClock
 from ackdoctor.lab.fates import DIED, FAILED, Messages
 from ackdoctor.lab.faults import Kill, Plan, Raise
 from ackdoctor.lab.frameworks import HeronBolt, HeronSpout, descent

@@ -76,6 +76,7 @@ CONTAINER_REMOVALS = frozenset(  # of these, those that also remove the element
     "pop popleft popitem remove dequeue poll take pollFirst pollLast takeFirst takeLast removeFirst removeLast next "
     "pollFirstEntry".split()
 )
+CONTAINER_FILTERS = frozenset({"removeIf"})  # remove the elements for which a predicate holds
 CONSTRUCTORS = frozenset({"__init__", "<init>"})
 SAME_PART = CONTAINER_READS & {"getValue"}  # of these, those that read the same part of an entry each time
 QUEUES = frozenset("Queue LifoQueue PriorityQueue SimpleQueue JoinableQueue".split())  # `get` removes
@@ -151,6 +152,9 @@ ERROR_TYPES = ("Exception", "Throwable", "Error")  # ends of the types of a call
 ERROR_NAMES = frozenset(
     "e ex exc err error exception failure cause throwable thrown".split()
 )  # without a type
+ERROR_STAGES = frozenset(  # the callback gets only errors; what it returns takes the result's place
+    "exceptionally exceptionallyAsync addErrback onFailure onError doOnError".split()
+)
 THREAD_CLASSES = frozenset({"Thread"})  # whose `start` runs the object's own `run`
 RUN = "run"  # of a task or a thread
 TASK_METHODS = (RUN, "call")  # of an object that a thread executes

@@ -8,6 +8,8 @@ from dataclasses import KW_ONLY, dataclass, field, replace
 from enum import Enum, unique
 from typing import Any, TypeVar
 
+KEEPER = "batch helper"  # in `Dialect.objects`: a class of the framework that keeps tuples and completes them later
+
 
 @unique
 class Kind(Enum):

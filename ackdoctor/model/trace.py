@@ -140,7 +140,6 @@ class Violation:
     batch: bool = False  # a batch handler received it
     held: str = ""  # the field that still holds the tuple: "self.pending"
     named: str = ""  # the field that still holds the tuple's id
-    note: str = ""  # the framework's error text
     test: str = ""
     count: int = 1  # tuples with the same misuse at the same sites
     discarded: int = 0

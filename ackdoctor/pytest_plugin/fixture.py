@@ -11,8 +11,8 @@ from ackdoctor.acker.versions import NEWEST, profile
 from ackdoctor.heap.python_heap import (
     ACKER,
     Census,
-    Holder,
     Holding,
+    Owner,
     Snapshot,
     SnapshotSeries,
     census,
@@ -26,7 +26,7 @@ from ackdoctor.model.finding import Finding
 from ackdoctor.model.trace import Culprit, PendingEntry, TupleTree, Verdict, Violation
 from ackdoctor.pytest_plugin.outcome import context_of, one_line
 from ackdoctor.reporters.heap import snapshots_screen
-from ackdoctor.tracer.components import holders
+from ackdoctor.tracer.components import fields_holding
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.sites import Places
 
@@ -79,7 +79,7 @@ class Counts:
 class TestHeap:
     """The snapshots of one test; the fixture adds its `benches`.
 
-    Every test inspects the holders.  The whole heap is counted only for a finding, a high-water mark of the
+    Every test inspects the owners.  The whole heap is counted only for a finding, a high-water mark of the
     pending map, or a call of `heap()`.
     """
 
@@ -139,19 +139,19 @@ class TestHeap:
         for bench in self.benches:
             assert bench.pending is not None
 
-    def _known(self) -> Iterator[Holder]:
+    def _known(self) -> Iterator[Owner]:
         for bench in self.benches:
             name = "acker" if len(self.benches) == 1 else f"acker of {bench.component_class.__name__}"
             if isinstance(bench, Bench):
                 roots = len(bench.roots)
             else:
                 roots = sum(emitted.msg_id is not None for emitted in bench.emitted)
-            yield Holder(name=name, kind=ACKER, holder=bench.acker, tuples=roots)
+            yield Owner(name=name, kind=ACKER, value=bench.acker, tuples=roots)
         spouts = [bench for bench in self.benches if isinstance(bench, SpoutBench)]
         waiting = {id(bench.component): bench.waiting for bench in spouts}
-        for holder in components(self.ledger):
-            owed = waiting.get(id(holder.holder))
-            yield holder if owed is None else replace(holder, owed=owed)
+        for owner in components(self.ledger):
+            owed = waiting.get(id(owner.value))
+            yield owner if owed is None else replace(owner, owed=owed)
 
 
 def _shown(snapshots: Sequence[Snapshot]) -> str:
@@ -275,7 +275,7 @@ def _trees(bench: Bench, violations: Sequence[Violation]) -> Iterator[TupleTree]
     name = bench.component_class.__qualname__
     traced_now = {o.root for o in violations}
     buffers = bench.dialect.wire.buffers if bench.dialect.wire is not None else ()
-    held = holders(bench.component, bench.roots)
+    held = fields_holding(bench.component, bench.roots)
     waiting = {delivery for delivery, field in held.items() if field in buffers}
     forgotten = [o for o in violations if o.misuse is Misuse.NEVER and o.traced.name == name and o.count > 1]
     owed = sum(o.count for o in forgotten)

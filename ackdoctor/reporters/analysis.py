@@ -36,7 +36,7 @@ _ROWS_OF_JSON = (
     "latencies",
     "ackers",
     "trees",
-    "holders",
+    "uncompleted",
     "combs",
     "expired",
     "deaths",
@@ -76,7 +76,7 @@ def document(report: Report, analysis: Analysis, stream: TextIO, promise: Promis
     tables: dict[str, Iterable[object]] = {name: getattr(analysis, name) for name in _ROWS_OF_JSON}
     plain = {
         "acker": analysis.acker,
-        "books": asdict(analysis.row_counts),
+        "row_counts": asdict(analysis.row_counts),
         "begin_ms": analysis.begin_ms,
         "end_ms": analysis.end_ms,
         "seconds": analysis.seconds,
@@ -86,7 +86,7 @@ def document(report: Report, analysis: Analysis, stream: TextIO, promise: Promis
         "messages_dropped": analysis.messages_dropped,
         **{name: [asdict(row) for row in rows] for name, rows in tables.items()},  # type: ignore[call-overload]
         "forecast": None if analysis.forecast is None else asdict(analysis.forecast),
-        "lives": [plain_tree(timeline.tree) for timeline in analysis.timelines],
+        "examples": [plain_tree(timeline.tree) for timeline in analysis.timelines],
         "passed_over": [{"path": path, "reason": reason} for path, reason in analysis.passed_over],
         "notes": list(analysis.notes),
         "written": list(analysis.written),
@@ -344,13 +344,13 @@ def _ackers(analysis: Analysis, context: Context, width: int) -> str:
 
 
 def asides(analysis: Analysis) -> Iterator[str]:
-    """Yield who held roots that timed out, bursts of timeouts, and replayed messages."""
-    for holder in analysis.holders[:_MAX_LINES]:
-        who = printable(f"{holder.component} ({holder.stream})" if holder.stream else holder.component)
-        roots = counted(holder.roots, "root")
-        yield f"last holder: {who} never completed tuples of {roots} that did not end well"
-    if (more := len(analysis.holders) - _MAX_LINES) > 0:
-        yield f"and {more:,} more such holders; --output-format json has all"
+    """Yield who left roots uncompleted, bursts of timeouts, and replayed messages."""
+    for row in analysis.uncompleted[:_MAX_LINES]:
+        who = printable(f"{row.component} ({row.stream})" if row.stream else row.component)
+        roots = counted(row.roots, "root")
+        yield f"never completed: {who} received tuples of {roots} that did not end well"
+    if (more := len(analysis.uncompleted) - _MAX_LINES) > 0:
+        yield f"and {more:,} more such components; --output-format json has all"
     for comb in analysis.combs:
         roots = counted(comb.roots, "root")
         yield f"timeouts in bursts: {roots} in {comb.bursts} bursts, multiples of {comb.period_s} s apart"

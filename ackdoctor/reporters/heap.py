@@ -10,7 +10,7 @@ from typing import TextIO
 from ackdoctor.heap.dump import ClassRow, HeapDump, held_bytes
 from ackdoctor.heap.entries import Kind
 from ackdoctor.heap.growth import TOP, ClassTrend, Growth
-from ackdoctor.heap.pending import Acker, Holder
+from ackdoctor.heap.pending import Acker, Buffer
 from ackdoctor.heap.python_heap import Snapshot
 from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.signs import KINDS, TUPLES
@@ -68,7 +68,7 @@ def dump_screen(
     blocks = [
         *(_acker(number, acker, dump, context, width) for number, acker in enumerate(dump.ackers, start=1)),
         _kinds(dump, context, width),
-        _holders(dump, context, width),
+        _buffers(dump, context, width),
         _classes(dump.classes[:top], dump.size, context, width),
         _next_commands(report, dump),
     ]
@@ -93,22 +93,22 @@ def dump_document(report: Report, dump: HeapDump, stream: TextIO, *, top: int) -
         "incomplete": list(dump.faults),
         "classes": [asdict(row) for row in dump.classes[:top]],
         "ackers": [_plain_acker(acker, dump) for acker in dump.ackers],
-        "holders": [_plain_holder(holder) for holder in dump.holders],
+        "buffers": [_plain_buffer(buffer) for buffer in dump.buffers],
     }
     document(report, stream, verdict=dump_verdict(report, dump), heap=heap)
 
 
-def _plain_holder(holder: Holder) -> dict[str, object]:
+def _plain_buffer(buffer: Buffer) -> dict[str, object]:
     return {
-        "role": holder.role,
-        "owner": holder.owner,
-        "path": holder.path,
-        "entries": holder.entries,
-        "groups": holder.groups,
-        "looked_at": holder.looked_at,
-        "roots": [str(root) for root in holder.roots],
-        "more": holder.more,
-        "tasks": sorted(holder.tasks),
+        "role": buffer.role,
+        "owner": buffer.owner,
+        "path": buffer.path,
+        "entries": buffer.entries,
+        "groups": buffer.groups,
+        "looked_at": buffer.looked_at,
+        "roots": [str(root) for root in buffer.roots],
+        "more": buffer.more,
+        "tasks": sorted(buffer.tasks),
     }
 
 
@@ -118,7 +118,7 @@ def _plain_acker(acker: Acker, dump: HeapDump) -> dict[str, object]:
         "class": acker.class_name,
         "path": acker.path,
         "task": acker.task,
-        "trouble": acker.problem,
+        "problem": acker.problem,
         "entries": tally.entries,
         "lost": tally.lost,
         "bytes": held_bytes(acker, dump.oops),
@@ -161,12 +161,12 @@ def dump_verdict(report: Report, dump: HeapDump) -> str:
 
 def _largest_field(dump: HeapDump) -> str:
     """Return the field of a bolt that leads to most live tuples, as far as the search has come."""
-    kept = (holder for holder in dump.holders if holder.role == "bolt")
+    kept = (buffer for buffer in dump.buffers if buffer.role == "bolt")
     return next((f"{printable(most.path)} leads to {_amount(most)} of them" for most in kept), "")
 
 
-def _amount(holder: Holder) -> str:
-    return f"{holder.entries:,}{' or more' if holder.more else ''}"
+def _amount(buffer: Buffer) -> str:
+    return f"{buffer.entries:,}{' or more' if buffer.more else ''}"
 
 
 def _about_dump(report: Report, dump: HeapDump) -> Iterator[str]:
@@ -267,17 +267,17 @@ def _example(entry: PendingEntry) -> str:
     return f"root {entry.root}\nvalue {value}{task}{age}"
 
 
-def _holders(dump: HeapDump, context: Context, width: int) -> str:
+def _buffers(dump: HeapDump, context: Context, width: int) -> str:
     rows = []
-    for holder in dump.holders:
-        groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(holder.groups.items()))
-        sample = f" (of {holder.looked_at:,} looked at)" if 0 < holder.looked_at < holder.entries else ""
-        what = "messages that the spout waits for" if holder.role == "spout" else f"{groups}{sample}"
+    for buffer in dump.buffers:
+        groups = ", ".join(f"{amount:,} {stream}" for stream, amount in sorted(buffer.groups.items()))
+        sample = f" (of {buffer.looked_at:,} looked at)" if 0 < buffer.looked_at < buffer.entries else ""
+        what = "messages that the spout waits for" if buffer.role == "spout" else f"{groups}{sample}"
         rows.append(
             {
-                "where": printable(holder.path),
-                "of": printable(holder.owner),
-                "entries": _amount(holder),
+                "where": printable(buffer.path),
+                "of": printable(buffer.owner),
+                "entries": _amount(buffer),
                 "content": printable(what),
             }
         )
@@ -489,7 +489,7 @@ def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
 def snapshots_screen(
     snapshots: Sequence[Snapshot], stream: TextIO, context: Context, *, width: int, top: int = 20
 ) -> None:
-    """Write the holders and the types; nothing without a snapshot."""
+    """Write the containers and the types; nothing without a snapshot."""
     if not snapshots:
         return
     stream.writelines(f"{line}\n" for line in _about_snapshots(snapshots))

@@ -6,18 +6,18 @@ silent for longer than a part takes to be written is not waited for: its later r
 
 Roots are replayed over what is still open:
 
-    carry of the last batch + new messages ──> entries ──> JUDGED, a row for each life ──> reported, once
+    carry of the last batch + new messages ──> entries ──> JUDGED, a row for each entry ─> reported, once
                                                               └──> carry for the next batch
 
-A life of an entry is reported at most once, at the first batch that proves it:
+An entry is reported at most once, at the first batch that proves it:
 
     never-zero   its acker has dropped it by rotation, or its spout has timed it out, and it was begun and not
-                 complete by then: later rows cannot give this life an ack
+                 complete by then: later rows cannot give this entry an ack
     over-acked   an ACK has created a new entry for a root whose last entry was complete
 
 Both stay true, as long as the rows of a process come in their order: an acker looks only at what came
 before.  If several processes write a run, what is reported must lie before its frontier.  A root is carried with all its
-messages while one of its lives is open; a completed one is carried as a single COMPLETED row, until it is forgotten.
+messages while one of its entries is open; a completed one is carried as a single COMPLETED row, until it is forgotten.
 
 A delivery is carried as one row with its counts and its first two completions, until it has had no row for so long that
 it is forgotten.  That it was completed twice is certain at once, in any order of the rows.
@@ -47,8 +47,8 @@ _RECEIVED, _LINKED = int(EventKind.RECEIVED), int(EventKind.LINKED)
 _ACKED, _FAILED = int(EventKind.ACKED), int(EventKind.FAILED)
 _FIRST = 2  # completions
 _KEY = list(ROOT_KEY)
-_OF_LIFE = (
-    *("life", "outcome", "value", "spout_task", "n", "n_init", "n_ack"),
+_OF_ENTRY = (
+    *("nth", "outcome", "value", "spout_task", "n", "n_init", "n_ack"),
     *("first_ns", "last_ns", "end_ns", "order"),
 )
 TWICE = "done > greatest(received, 1)"  # whether a delivery was completed more often than received
@@ -176,7 +176,7 @@ def _known(*times: int | None) -> list[int]:
 # ---- roots ----
 
 
-def replayed_lives(
+def replayed_entries(
     rows: DataFrame, request: WatchRequest, bounds: Mapping[str, tuple[int, int]] | None = None
 ) -> DataFrame:
     """Return the ENTRIES of CARRIED; `bounds` are the times by run that a schedule covers."""
@@ -193,8 +193,8 @@ def replayed_lives(
     return replay_all(plain, request.version, message_timeout_s=request.message_timeout_s)
 
 
-def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int, int]]) -> DataFrame:
-    """Return JUDGED: one row for each life, and one for a root without any.
+def judged(rows: DataFrame, entries: DataFrame, frontiers: Mapping[str, tuple[int, int]]) -> DataFrame:
+    """Return JUDGED: one row for each entry, and one for a root without any.
 
     `what` names the new fact, null if there is none; `reported` is for the next batch; `keep` says whether to carry the root's
     messages, `completed_ns` since when to remember that it was completed.  `frontiers` is `Clock.ends`: everything before
@@ -207,7 +207,9 @@ def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int,
         "timed": f"array_sort(collect_list(if(kind = {_TIMED_OUT}, time_ns, null)))",
     }
     roots = rows.where(f"kind != {_ROTATED}").groupBy(*ROOT_KEY)
-    known = roots.agg(*expressions(figures)).join(lives.select(*ROOT_KEY, *_OF_LIFE, "init_ns"), _KEY, "left")
+    known = roots.agg(*expressions(figures)).join(
+        entries.select(*ROOT_KEY, *_OF_ENTRY, "init_ns"), _KEY, "left"
+    )
     ends = (
         {"run": run, "frontier_ns": frontier_ns, "oldest_ns": oldest_ns}
         for run, (frontier_ns, oldest_ns) in frontiers.items()
@@ -218,13 +220,13 @@ def judged(rows: DataFrame, lives: DataFrame, frontiers: Mapping[str, tuple[int,
 
 
 def _with_facts(known: DataFrame) -> DataFrame:
-    """Add the `fact` about each life, `certain_ns` since when, and whether the life is `settled`."""
-    before = F.lag("outcome").over(Window.partitionBy(*ROOT_KEY).orderBy("life"))
+    """Add the `fact` about each entry, `certain_ns` since when, and whether the entry is `settled`."""
+    before = F.lag("outcome").over(Window.partitionBy(*ROOT_KEY).orderBy("nth"))
     within = "filter(timed, at -> at >= first_ns and (end_ns is null or at < end_ns))"
     placed = known.select(
         "*",
         F.expr(f"if(n_init > 0, get({within}, 0), null) as timed_ns"),
-        F.when(F.col("life") == 1, F.col("completed_ns").isNotNull())
+        F.when(F.col("nth") == 1, F.col("completed_ns").isNotNull())
         .otherwise(before.eqNullSafe("acked"))
         .alias("surplus"),
     )
@@ -241,27 +243,29 @@ def _with_facts(known: DataFrame) -> DataFrame:
     )
 
 
-def _with_carry(lives: DataFrame) -> DataFrame:
+def _with_carry(entries: DataFrame) -> DataFrame:
     """Add what is new, and what is carried of the root."""
     root = Window.partitionBy(*ROOT_KEY)
     is_reported = "settled or fact is not null"
     forgotten = f"({is_reported} or n_init = 0) and latest_ns < oldest_ns"
     of_root = {
-        "is_open": f"life is not null and not settled and not ({forgotten})",
-        "reached": f"if({is_reported}, life, null)",
-        "newest": "if(life is not null, struct(life, outcome, end_ns), null)",
+        "is_open": f"nth is not null and not settled and not ({forgotten})",
+        "reached": f"if({is_reported}, nth, null)",
+        "newest": "if(nth is not null, struct(nth, outcome, end_ns), null)",
     }
-    seen = lives.select("*", *(F.max(F.expr(what)).over(root).alias(name) for name, what in of_root.items()))
+    seen = entries.select(
+        "*", *(F.max(F.expr(what)).over(root).alias(name) for name, what in of_root.items())
+    )
     keep = "coalesce(is_open or latest_ns >= frontier_ns, false)"
     completed = (
         "case when newest is null then completed_ns when newest.outcome = 'acked' then newest.end_ns end"
     )
     return seen.selectExpr(
         *ROOT_KEY,
-        *_OF_LIFE,
+        *_OF_ENTRY,
         "timed_ns",
         "certain_ns",
-        "if(life > reported, fact, null) as what",
+        "if(nth > reported, fact, null) as what",
         "greatest(reported, reached) as reported",
         f"{keep} as keep",
         f"if(not {keep} and {completed} >= oldest_ns, {completed}, null) as completed_ns",

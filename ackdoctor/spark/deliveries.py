@@ -36,7 +36,7 @@ WorkerProcess: TypeAlias = tuple[str, str, int]  # run, worker, process
 Ends: TypeAlias = Mapping[WorkerProcess, int]  # in ns
 LEDGER_KEY = ("run", "worker", "pid", "component", "task", "test")
 DELIVERY_KEY = (*LEDGER_KEY, "delivery")
-_LIFE = ("run", "worker", "pid")
+_PROCESS = ("run", "worker", "pid")
 NO_PROCESS = 0  # the `pid` of a worker's rows in a log; one less for each of its later processes
 QUANTILE_COLUMNS = ("took[0] as p50_ms", "took[1] as p90_ms", "took[2] as p99_ms", "took[3] as max_ms")
 
@@ -167,7 +167,7 @@ def _marked(found: DataFrame, few: DataFrame, key: Sequence[str], name: str) -> 
 def last_rows(events: DataFrame) -> DataFrame:
     """Return the time of the last row of each process of a worker in a log."""
     logged = events.where(f"pid <= {NO_PROCESS}")
-    return logged.groupBy(*_LIFE).agg(F.max_by("time_ns", "seq").alias("end_ns"))  # the clock may go back
+    return logged.groupBy(*_PROCESS).agg(F.max_by("time_ns", "seq").alias("end_ns"))  # the clock may go back
 
 
 def mark_in_hand(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
@@ -177,12 +177,12 @@ def mark_in_hand(found: DataFrame, ends: Ends, patience_s: int) -> DataFrame:
     last that it completed.  The patience of a component that held others longer, and completed them, is that time; a slow
     one may complete what it has held for no longer than others.
     """
-    rows = ({**dict(zip(_LIFE, whose, strict=True)), "end_ns": end_ns} for whose, end_ns in ends.items())
+    rows = ({**dict(zip(_PROCESS, whose, strict=True)), "end_ns": end_ns} for whose, end_ns in ends.items())
     log_ends = literal_table(
         found.sparkSession, "run: string, worker: string, pid: int, end_ns: bigint", rows
     )
     holds = found.groupBy("component").agg(F.expr("max(completed_ns - received_ns) as hold_ns"))
-    placed = found.join(F.broadcast(log_ends), [*_LIFE], "left").join(
+    placed = found.join(F.broadcast(log_ends), [*_PROCESS], "left").join(
         F.broadcast(holds), ["component"], "left"
     )
     patience_ns = patience_s * _SECOND

@@ -17,7 +17,7 @@ from ackdoctor.spark.causes import Slow, explained, judge_timeouts, name_deliver
 from ackdoctor.spark.deliveries import Ends
 from ackdoctor.spark.replay import MOST_MESSAGES
 from ackdoctor.spark.session import collect_together
-from ackdoctor.spark.tables import Analysis, Completions, Forecast, Holder, Latency, Replays, RowCounts
+from ackdoctor.spark.tables import Analysis, Completions, Forecast, Latency, Replays, RowCounts, Uncompleted
 from ackdoctor.spark.verdicts import Outages
 from ackdoctor.tracer.acker_findings import (
     WORKER_HEAP,
@@ -330,8 +330,8 @@ class _Examination:
         tables, result = self.tables, self.result
         if self._has(EventKind.LINKED):
             never = tables.deliveries.where("acked + failed = 0 and not tick")
-            rows = roots.holders(tables.events, late, never).collect()
-            result.holders = tuple(Holder(**row.asDict()) for row in rows)
+            rows = roots.uncompleted(tables.events, late, never).collect()
+            result.uncompleted = tuple(Uncompleted(**row.asDict()) for row in rows)
         if self._has(EventKind.TIMED_OUT):
             result.combs = roots.combs(roots.timeouts(tables.events).collect())
         if chosen := roots.examples(trees, _MOST_TIMELINES):

@@ -229,7 +229,7 @@ def replay(
     constants: Mapping[str, str] | None = None,
     persist: Persist = uncached,
 ) -> Replay:
-    """Replay every life of every entry.
+    """Replay every entry.
 
     With `message_timeout_s` the map rotates as the version's would have, from the first message on; without, where
     ticks are recorded.  `constants` are columns of the root's key that are the same in every row, as SQL: the
@@ -343,7 +343,7 @@ def proved(summed: DataFrame, version: AckerVersion, key: Sequence[str] = ROOT_K
 def _plain_entries(plain: DataFrame) -> DataFrame:
     """Return the ENTRIES of plain roots, which were `proved`."""
     columns = {
-        "life": "1",
+        "nth": "1",
         "sole": "true",
         "outcome": "'acked'",
         **dict.fromkeys(("value", "n_fail", "n_reset"), "0L"),
@@ -410,11 +410,11 @@ def _elimination_step(row: int, others: str, rows: str) -> str:
 
 # ---- the fold ----
 #
-# The state of the fold is the entry, null if there is none, and the lives that are over.  It is one expression of SQL:
+# The state of the fold is the entry, null if there is none, and the entries that are over.  It is one expression of SQL:
 # as Python calls it took ten thousand of them.  A lambda of SQL has no local names: `_let` gives it one.  Spark compiles
 # no lambda, so the fold creates few objects: it casts no struct and copies each message once.
 
-_ENTRY = {  # the entry while it lives
+_ENTRY = {  # the entry while it is in the map
     "value": "bigint",
     "spout_task": "int",
     "failed": "boolean",
@@ -440,7 +440,7 @@ def _type(fields: Mapping[str, str]) -> str:
     return "struct<" + ",".join(f"{name}:{kind}" for name, kind in fields.items()) + ">"
 
 
-_LIFE = {"outcome": "string", "entry": _type(_ENTRY), "end_pos": "bigint", "end_ns": "bigint"}
+_ENDED = {"outcome": "string", "entry": _type(_ENTRY), "end_pos": "bigint", "end_ns": "bigint"}
 _NO_ENTRY = f"cast(null as {_type(_ENTRY)})"
 
 
@@ -466,34 +466,34 @@ def _fold(messages: DataFrame, rotations: DataFrame, version: AckerVersion) -> D
         *("rising", "powers"),
         f"if(mixed, {by_time}, sort_array(rows)) as rows",
     )
-    lives = ordered.selectExpr(*ROOT_KEY, "mixed", f"posexplode({_lives(version)}) as (at, of)")
+    ended = ordered.selectExpr(*ROOT_KEY, "mixed", f"posexplode({_ended_entries(version)}) as (at, of)")
     columns = {
-        "life": "at + 1",
+        "nth": "at + 1",
         "sole": "false",
         "n": " + ".join(f"of.entry.{name}" for name in _COUNTS),
         "order": f"if(mixed, '{ESTIMATED}', '{EXACT}')",
-        **{name: f"of.{name}" for name in _LIFE},
+        **{name: f"of.{name}" for name in _ENDED},
         **{name: f"of.entry.{name}" for name in _ENTRY},
     }
-    return as_table(lives, ENTRIES, columns)
+    return as_table(ended, ENTRIES, columns)
 
 
-def _lives(version: AckerVersion) -> str:
-    """SQL: all lives of the root whose messages are `rows`, in order.
+def _ended_entries(version: AckerVersion) -> str:
+    """SQL: all entries of the root whose messages are `rows`, in order.
 
     A step drops the entry if ticks did so before the message (`alive`), then lets the message change or create it (`entry`),
-    and ends its life if it is complete.  After the last message later ticks may drop the entry that is left.
+    and ends it if it is complete.  After the last message later ticks may drop the entry that is left.
     """
     tick = _expiring_tick(version.acker_buckets, "clock", "state.entry.put_pos", "state.entry.put_ns")
-    expired = _life("'expired'", "state.entry", "tick.pos", "tick.ns")
+    expired = _ended("'expired'", "state.entry", "tick.pos", "tick.ns")
     dead = f"tick is not null and not {_after('tick', 'clock', 'row.pos', 'row.time_ns')}"
     dropped = f"if({dead}, {_state(_NO_ENTRY, f'array_append(state.over, {expired})')}, state)"
     alive = f"if(long and state.entry is not null, {_let('tick', tick, dropped)}, state)"
     step = _let("alive", alive, _let("entry", _received(version.engine), _answered(version.engine)))
-    pending = _life("'pending'", "state.entry", _NO_LONG, _NO_LONG)
+    pending = _ended("'pending'", "state.entry", _NO_LONG, _NO_LONG)
     last = _let("tick", tick, f"if(tick is null, {pending}, {expired})")
     left = f"if(state.entry is null, state.over, array_append(state.over, {last}))"
-    begin = _state(_NO_ENTRY, f"cast(array() as array<{_type(_LIFE)}>)")
+    begin = _state(_NO_ENTRY, f"cast(array() as array<{_type(_ENDED)}>)")
     copied = f"transform(rows, row -> struct({', '.join(f'row.{name}' for name in _ROW)}))"
     return f"aggregate({copied}, {begin}, (state, row) -> {step}, state -> {left})"
 
@@ -551,8 +551,8 @@ def _answered(engine: Engine) -> str:
     zero = "entry.value = 0L"
     if engine is Engine.HERON:
         zero += f" and row.kind = {_ACK}"
-    life = _life(f"if({zero}, 'acked', 'failed')", "entry", _PLACE, "entry.last_ns")
-    ended = _state(_NO_ENTRY, f"array_append(alive.over, {life})")
+    over = _ended(f"if({zero}, 'acked', 'failed')", "entry", _PLACE, "entry.last_ns")
+    ended = _state(_NO_ENTRY, f"array_append(alive.over, {over})")
     return f"if(entry.n_init > 0L and ({zero} or entry.failed), {ended}, {_state('entry', 'alive.over')})"
 
 
@@ -571,8 +571,8 @@ def _state(entry: str, over: str) -> str:
     return f"named_struct('entry', {entry}, 'over', {over})"
 
 
-def _life(outcome: str, entry: str, end_pos: str, end_ns: str) -> str:
-    return _struct(_LIFE, {"outcome": outcome, "entry": entry, "end_pos": end_pos, "end_ns": end_ns})
+def _ended(outcome: str, entry: str, end_pos: str, end_ns: str) -> str:
+    return _struct(_ENDED, {"outcome": outcome, "entry": entry, "end_pos": end_pos, "end_ns": end_ns})
 
 
 # ---- restarts ----

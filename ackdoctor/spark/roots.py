@@ -1,4 +1,4 @@
-"""Roots: how the pending map grew, what each acker did, who held roots that ended badly, timeouts, replays, timelines.
+"""Roots: how the pending map grew, what each acker did, who left roots uncompleted, timeouts, replays, timelines.
 
 A function that returns a DataFrame queries Spark; one that takes rows makes small tables of a query's result.
 """
@@ -49,7 +49,7 @@ _Peaks: TypeAlias = dict[tuple[str, Any], int]  # the largest map by run and ack
 def growth(entries: DataFrame, window_ms: int) -> DataFrame:
     """Return GROWTH by acker and window: pending and orphans at its end, the high-water mark, and roots begun in it.
 
-    Each life of an entry is one more at its begin and one less at its end.  Lives are first counted by fine windows, a
+    An entry is one more at its begin and one less at its end.  Entries are first counted by fine windows, a
     thousandth of a window and at least a millisecond, so that the running sum covers few rows; the high-water mark misses
     what came and went within one.  Windows in which nothing changed have no row.
     """
@@ -166,8 +166,8 @@ def tree_counts(rows: Iterable[Row]) -> tuple[TreeCount, ...]:
     return tuple(sorted(counts, key=lambda one: (-one.roots, one.verdict, one.residue)))
 
 
-def holders(events: DataFrame, roots: DataFrame, never: DataFrame) -> DataFrame:
-    """Return HOLDERS: who received a tuple of those roots and never completed it; `never` are DELIVERIES."""
+def uncompleted(events: DataFrame, roots: DataFrame, never: DataFrame) -> DataFrame:
+    """Return UNCOMPLETED: who received a tuple of those roots and never completed it; `never` are DELIVERIES."""
     linked = events.where(F.col("kind") == _LINKED).join(roots, ["run", "root"], "left_semi")
     return (
         linked.select(*DELIVERY_KEY, "root")

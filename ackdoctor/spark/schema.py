@@ -73,13 +73,13 @@ MESSAGES = _table(
     site=_TEXT,
 )
 
-# One row for each life of an entry of an acker's pending map.
+# One row for each entry of an acker's pending map.
 ENTRIES = _table(
     run=_TEXT,
     acker=_INT,
     incarnation=_INT,
     root=_LONG,
-    life=_INT,  # 1 for the root's first entry
+    nth=_INT,  # 1 for the root's first entry
     sole=_FLAG,  # proved to be the root's only entry, and to have completed
     outcome=_TEXT,  # acked, failed, expired, pending
     value=_LONG,  # at the end; null where acker.clj's entry has none
@@ -121,7 +121,7 @@ VERDICTS = _table(
     tracked=_FLAG,  # whether that entry knows its spout; null if there is none
     kept=_FLAG,  # whether it still is in the map at the end
     spout_task=_INT,  # of the first INIT
-    lives=_INT,
+    n_entries=_INT,
     surplus=_LONG,  # ACK messages after the first completion
     n=_LONG,
     first_ns=_LONG,
@@ -132,7 +132,7 @@ VERDICTS = _table(
     culprits=ArrayType(CULPRIT),  # the tuples whose ack carries the value that is left
 )
 
-# MESSAGES of roots that are still open; `reported`: how many lives of the root were reported or need no report.
+# MESSAGES of roots that are still open; `reported`: how many entries of the root were reported or need no report.
 CARRIED = StructType([*MESSAGES.fields, StructField("reported", _INT)])
 
 COMPLETION = _table(seq=_LONG, kind=_BYTE, time_ns=_LONG, site=_TEXT, flags=_BYTE)

@@ -59,7 +59,7 @@ class AckerLoad:
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
 class TreeCount:
-    """How many lives of entries ended so; `left` of them were in the map at the end."""
+    """How many roots ended so; `left` of them were in the map at the end."""
 
     verdict: str
     residue: str
@@ -68,7 +68,7 @@ class TreeCount:
 
 
 @dataclass(slots=True, unsafe_hash=True, kw_only=True)
-class Holder:
+class Uncompleted:
     """A component that received tuples of roots that timed out or are open, and never completed them."""
 
     component: str
@@ -200,7 +200,7 @@ class Analysis:
     latencies: tuple[Latency, ...] = ()
     ackers: tuple[AckerLoad, ...] = ()
     trees: tuple[TreeCount, ...] = ()
-    holders: tuple[Holder, ...] = ()
+    uncompleted: tuple[Uncompleted, ...] = ()
     combs: tuple[Comb, ...] = ()
     expired: tuple[Expired, ...] = ()
     deaths: tuple[Deaths, ...] = ()

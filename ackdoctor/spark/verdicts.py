@@ -30,11 +30,11 @@ _KEY = list(ROOT_KEY)
 _MOST_SITES = 16
 _NO_CULPRITS = f"cast(array() as {VERDICTS['culprits'].dataType.simpleString()})"
 _LEFT = "outcome in ('expired', 'pending')"
-_LEFT_LIFE = f"if({_LEFT}, life, null)"
-_LIVES = {  # of a root that is not plain
-    "left_life": f"max({_LEFT_LIFE})",
+_LEFT_NTH = f"if({_LEFT}, nth, null)"
+_ENTRIES = {  # of a root that is not plain
+    "left_nth": f"max({_LEFT_NTH})",
     **{
-        name: f"max_by(if({_LEFT}, {value}, null), {_LEFT_LIFE})"
+        name: f"max_by(if({_LEFT}, {value}, null), {_LEFT_NTH})"
         for name, value in {
             "value": "value",
             "tracked": "n_init > 0",
@@ -43,12 +43,12 @@ _LIVES = {  # of a root that is not plain
             "left_ns": "end_ns",
         }.items()
     },
-    "failed_life": "min(if(outcome = 'failed', life, null))",
-    "acked_life": "min(if(outcome = 'acked', life, null))",
-    "dropped_life": "min(if(outcome = 'expired' and n_init > 0, life, null))",
+    "failed_nth": "min(if(outcome = 'failed', nth, null))",
+    "acked_nth": "min(if(outcome = 'acked', nth, null))",
+    "dropped_nth": "min(if(outcome = 'expired' and n_init > 0, nth, null))",
     "answer_ns": "min(if(outcome in ('acked', 'failed') or outcome = 'expired' and n_init > 0, end_ns, null))",
-    "spout_task": "min_by(if(n_init > 0, spout_task, null), if(n_init > 0, life, null))",
-    "lives": "max(life)",
+    "spout_task": "min_by(if(n_init > 0, spout_task, null), if(n_init > 0, nth, null))",
+    "n_entries": "max(nth)",
     "stray": "sum(if(n_init > 0, 0L, n_ack))",
     "n": "sum(n)",
     "first_ns": "min(first_ns)",
@@ -56,21 +56,21 @@ _LIVES = {  # of a root that is not plain
     "last_ns": "max(last_ns)",
     "estimated": f"max(order = '{ESTIMATED}')",
 }
-_ANSWER_LIFE = "least(acked_life, failed_life, dropped_life)"
+_ANSWER_NTH = "least(acked_nth, failed_nth, dropped_nth)"
 _VERDICT = f"""case
-    when left_life is not null and tracked then if(expired or timed_ns is not null, 'EXPIRED', 'OPEN')
-    when left_life is not null then case
+    when left_nth is not null and tracked then if(expired or timed_ns is not null, 'EXPIRED', 'OPEN')
+    when left_nth is not null then case
         when timed_ns is not null and (answer_ns is null or timed_ns < answer_ns) then 'EXPIRED'
-        when acked_life = {_ANSWER_LIFE} then 'COMPLETE'
-        when failed_life = {_ANSWER_LIFE} then 'FAILED'
-        when dropped_life = {_ANSWER_LIFE} then 'EXPIRED'
+        when acked_nth = {_ANSWER_NTH} then 'COMPLETE'
+        when failed_nth = {_ANSWER_NTH} then 'FAILED'
+        when dropped_nth = {_ANSWER_NTH} then 'EXPIRED'
         else 'ORPHAN' end
     when timed_ns is not null then 'EXPIRED'
-    when failed_life is not null then 'FAILED'
+    when failed_nth is not null then 'FAILED'
     else 'COMPLETE' end as verdict"""
 _RESIDUE = """case
-    when left_life is null or value is null and not left_failed then 'NONE'
-    when coalesce(left_failed or failed_life < left_life, false) then 'FAILED'
+    when left_nth is null or value is null and not left_failed then 'NONE'
+    when coalesce(left_failed or failed_nth < left_nth, false) then 'FAILED'
     when value != 0 then 'EVEN'
     else 'ODD' end as residue"""
 
@@ -79,8 +79,8 @@ def verdicts(replay: Replay, persist: Persist = uncached) -> DataFrame:
     """Return one row for each root, with the culprits that the messages name (law L1)."""
     with_timeout = _timeouts(replay, persist)
     others = [name for name in VERDICTS.names if name not in ("verdict", "culprits")]
-    lives = replay.entries.where("not sole").groupBy(*ROOT_KEY)
-    roots = with_timeout(lives.agg(*expressions(_LIVES)))
+    grouped = replay.entries.where("not sole").groupBy(*ROOT_KEY)
+    roots = with_timeout(grouped.agg(*expressions(_ENTRIES)))
     judged = persist(_judged(roots))
     bad = judged.where("residue = 'EVEN'").select(*ROOT_KEY, "value")
     culprits = replay.broadcast(_culprits(replay.broadcast(bad), replay.messages))
@@ -110,7 +110,7 @@ def _plain(entries: DataFrame) -> DataFrame:
         "cast(null as bigint) as value",
         *("cast(null as boolean) as tracked", "false as kept"),
         "spout_task",
-        *("1 as lives", "0L as surplus"),
+        *("1 as n_entries", "0L as surplus"),
         *("n", "first_ns", "init_ns", "last_ns", "end_ns", "order"),
     )
 
@@ -120,9 +120,9 @@ def _judged(roots: DataFrame) -> DataFrame:
         *ROOT_KEY,
         *(_VERDICT, _RESIDUE),
         *("value", "tracked"),
-        "left_life is not null and not expired as kept",
-        *("spout_task", "lives"),
-        "if(acked_life is null, 0L, stray) as surplus",
+        "left_nth is not null and not expired as kept",
+        *("spout_task", "n_entries"),
+        "if(acked_nth is null, 0L, stray) as surplus",
         *("n", "first_ns", "init_ns", "last_ns"),
         "coalesce(least(answer_ns, timed_ns), left_ns) as end_ns",
         f"if(estimated, '{ESTIMATED}', '{EXACT}') as order",

@@ -533,7 +533,7 @@ class Watch:
             bounds = clock.bounds_ns(self.request.version, timeout_s)
         carried = self._before(_OF_ROOTS, CARRIED)
         rows = self._together(carried.union(new.withColumn("reported", F.lit(0))), clock)
-        entries = certain.replayed_lives(rows, self.request, bounds).localCheckpoint()
+        entries = certain.replayed_entries(rows, self.request, bounds).localCheckpoint()
         judged = certain.judged(rows, entries, clock.ends(self.request.remember_s)).localCheckpoint()
         lines = _root_lines(rows, judged.where("what is not null").collect())
         here = str(place / _OF_ROOTS)

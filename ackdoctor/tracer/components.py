@@ -131,7 +131,7 @@ _MOCKS = frozenset({"_mock_call_args_list", "call_args_list"})  # fields of a mo
 _CONTAINERS = (list, tuple, set, frozenset, deque)
 
 
-def holders(
+def fields_holding(
     component: object, wanted: Collection[Hashable], besides: Collection[str] = (), *, ids: bool = False
 ) -> dict[Hashable, str]:
     """For each delivery in `wanted` whose tuple a field holds, the field ("pending"), except the fields in `besides`.

@@ -17,16 +17,7 @@ from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, Tre
 from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
 from ackdoctor.model.trace import Access, AccessKind, TupleTree, Violation
-from ackdoctor.rulebook import (
-    BATCH_WITHOUT_TIMER,
-    DOUBLE_ACK,
-    TICK_COMPLETION,
-    Words,
-    advice,
-    phrase,
-    rule_name,
-    rule_severity,
-)
+from ackdoctor.rulebook import Words, advice, phrase, rule_name, rule_severity
 from ackdoctor.tracer.acker_findings import Causes, left_by, stays, tree_findings
 from ackdoctor.tracer.components import MULTILANG, role_of
 from ackdoctor.tracer.sites import Places
@@ -270,9 +261,9 @@ class _Context:
         serializer = self.discipline.serializer if self.discipline is not None else ""
         plain = "a tuple of the batch" if violation.batch else "the tuple"
         forbidden = self.discipline is not None and self.discipline.tick is TickDuty.FORBIDDEN
-        ticks = phrase(BATCH_WITHOUT_TIMER, "run ends")
+        ticks = phrase(rulebook.BATCH_WITHOUT_TIMER, "run ends")
         if role is not None and role.batch_ticks and self.dialect is not None:
-            ticks = phrase(BATCH_WITHOUT_TIMER, "set", setting=self.dialect.tick_settings[-1])
+            ticks = phrase(rulebook.BATCH_WITHOUT_TIMER, "set", setting=self.dialect.tick_settings[-1])
         return {
             "tup": "the tick" if violation.tick else plain,
             "component": traced.name,
@@ -290,7 +281,7 @@ class _Context:
             "by_hand": self._instead(),
             "on_thread": self._on_thread(last),
             "ticks": ticks,
-            "ticker": phrase(TICK_COMPLETION, "forbidden" if forbidden else "framework"),
+            "ticker": phrase(rulebook.TICK_COMPLETION, "forbidden" if forbidden else "framework"),
         }
 
     def _or_leave(self) -> str:
@@ -299,7 +290,7 @@ class _Context:
         if site is None or site == self.done[-1].site:
             return ""
         leave = advice.leave_first(alone=True)
-        return phrase(DOUBLE_ACK, "leave", leave=leave, where=f" (line {site.line})")
+        return phrase(rulebook.DOUBLE_ACK, "leave", leave=leave, where=f" (line {site.line})")
 
     def _instead(self) -> str:
         if self.role is None:
@@ -323,10 +314,7 @@ class _Context:
         path = self._steps(places, words.note)
         cost = advice.clause(self.discipline, self.misuse) if message.priced and self.discipline else ""
         again = f"{violation.discarded:,} more {'time' if violation.discarded == 1 else 'times'}"
-        asides = (
-            violation.note,
-            f"tracer: it happened {again} to the same tuples" if violation.discarded else "",
-        )
+        aside = f"tracer: it happened {again} to the same tuples" if violation.discarded else ""
         functions = (  # the history without lines, ids and threads
             f"{access.kind.value} {access.site.function if access.site is not None else ''}".rstrip()
             for access in violation.history
@@ -345,7 +333,7 @@ class _Context:
                 steps=path,
                 delivery=violation.delivery,
                 root=violation.root,
-                left=tuple(filter(None, asides)),
+                left=tuple(filter(None, (aside,))),
                 test=violation.test,
                 seen=violation.count,
             ),

@@ -55,13 +55,12 @@ _SECOND = 1_000_000_000
 class Windows:
     """Growth over time: what was pending at the end of each window. `due` is the end of the open window, in nanoseconds."""
 
-    def __init__(self, length_ns: int = _SECOND) -> None:
-        self._first = length_ns
+    def __init__(self) -> None:
         self.reset()
 
     def reset(self) -> None:
         """Forget all windows."""
-        self._length = self._first
+        self._length = _SECOND
         self._started = self.due = 0
         self.points: list[GrowthPoint] = []
 

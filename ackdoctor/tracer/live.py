@@ -15,7 +15,7 @@ from typing import Any
 
 from ackdoctor.model.dialect import Dialect, EntryKind, Kind, Misuse, Role, Verb, VerbKind
 from ackdoctor.model.trace import AUTO, BARE, RELIABLE, TICK, AccessKind, EventKind, TracedComponent
-from ackdoctor.tracer.components import UNOBSERVED, describe, described, holders, overrides
+from ackdoctor.tracer.components import UNOBSERVED, describe, described, fields_holding, overrides
 from ackdoctor.tracer.ledger import Ledger
 from ackdoctor.tracer.mocks import MockArguments, Mocked, WrittenMethods, is_ours, look
 from ackdoctor.tracer.record import ComponentRecord, Delivery, Mark
@@ -100,7 +100,7 @@ class LiveRecord(ComponentRecord):
         wire = self.dialect.wire
         hands = wire.hands if wire and not self.handler else ()
         besides = {*hands, *(verb.name for verb in self.role.verbs)}
-        return holders(self.component, deliveries, besides, ids=ids)
+        return fields_holding(self.component, deliveries, besides, ids=ids)
 
     def waits(self) -> bool:
         """Whether a spout implements ack or fail."""

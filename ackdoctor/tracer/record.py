@@ -418,12 +418,12 @@ class ComponentRecord:
         if known is None:
             default = self._handler()
             batch = self._is_batch(default) and not tick
-            life = [*_receipt(opened)]
+            history = [*_receipt(opened)]
             if closed is not None:
-                life.append(self._access(_KINDS[closed.op], closed.site, closed.entry, closed.mark))
-            life.append(self._access(kind, site, entry, mark))
+                history.append(self._access(_KINDS[closed.op], closed.site, closed.entry, closed.mark))
+            history.append(self._access(kind, site, entry, mark))
             self._found[key] = self._violation(
-                misuse, delivery, life, default if batch else handler or default, tick=tick
+                misuse, delivery, history, default if batch else handler or default, tick=tick
             )
         elif counted in self._counted:
             known.discarded += 1
@@ -434,14 +434,14 @@ class ComponentRecord:
             self._counted.add(counted)
 
     def _violation(
-        self, misuse: Misuse, delivery: Delivery, life: Iterable[Access], handler: str, **more: object
+        self, misuse: Misuse, delivery: Delivery, history: Iterable[Access], handler: str, **more: object
     ) -> Violation:
         return Violation(
             misuse=misuse,
             traced=self.traced,
             handler=handler,
             delivery="" if delivery is None else str(delivery),
-            history=tuple(life),
+            history=tuple(history),
             batch=self._is_batch(handler),
             **more,  # type: ignore[arg-type]
         )

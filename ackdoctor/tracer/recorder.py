@@ -297,7 +297,7 @@ class Recorder:
 
 
 class _LiveFile:
-    """The file that this process appends to, locked as long as the process lives."""
+    """The file that this process appends to, locked as long as the process runs."""
 
     def __init__(self, folder: Path, first: int) -> None:
         """`first` is the seq of the first row, -1 for a process that has not written yet. OSError: no room."""

@@ -230,7 +230,7 @@ class TestOnSpark:
         assert document["verdict"].startswith(
             "BROKEN: sql: the tuple is completed again in every iteration of the loop"
         )
-        assert document["analysis"]["books"] == {
+        assert document["analysis"]["row_counts"] == {
             "files": 1,
             "rows": 191,
             "used": 191,
@@ -239,7 +239,7 @@ class TestOnSpark:
             "quarantined": 0,
             "silent": 2,
         }
-        assert document["analysis"]["lives"][0]["culprits"][0]["component"] == "audit"
+        assert document["analysis"]["examples"][0]["culprits"][0]["component"] == "audit"
 
     @pytest.mark.minutes
     def test_an_address_gives_the_same_result(self, shell, spark):  # noqa: F811 - the fixture
@@ -390,7 +390,7 @@ class TestOnSpark:
         ]
         assert document["verdict"].startswith("BROKEN: sql: ")
         assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101"]
-        row_counts = document["analysis"]["books"]
+        row_counts = document["analysis"]["row_counts"]
         assert row_counts == {
             "files": 2,
             "rows": 202,

@@ -128,7 +128,7 @@ def test_a_worker_without_an_acker_differs_from_another_process(shell):
     assert document["verdict"] == other.out.partition("\n")[0]
 
 
-def test_live_tuples_without_a_known_holder_are_counted(shell):
+def test_live_tuples_outside_known_buffers_are_counted(shell):
     heap = acker_heap(entries=0)
     heap.declare("org.apache.storm.tuple.TupleImpl", {}, "java.lang.Object")
     for number in range(10_000):
@@ -201,7 +201,7 @@ def test_json_holds_what_the_screen_shows(shell):
         {"waiting": 6},
         {"waiting": 1, "orphan": 6, "zero": 4, "failed": 1, "nil": 1},
     ]
-    assert [holder["entries"] for holder in heap["holders"]] == [13, 8]
+    assert [buffer["entries"] for buffer in heap["buffers"]] == [13, 8]
     assert len(heap["classes"]) == 1
 
 

@@ -97,8 +97,8 @@ def test_a_tuple_in_an_unfinished_batch_is_no_missing_ack(shell, base):
     outcome = shell("trace", "report", "ackdoctor-trace")
     assert (outcome.code, outcome.out.splitlines()[0]) == (0, "OK: 2 deliveries, nothing is wrong")
     assert "  Batches: 2 waited for a batch when the run ended\n" in outcome.out
-    life = shell("explain", "0", "--trace", "ackdoctor-trace").out
-    assert "kept it for a batch that had not come when the run ended" in life
+    shown = shell("explain", "0", "--trace", "ackdoctor-trace").out
+    assert "kept it for a batch that had not come when the run ended" in shown
 
 
 @pytest.mark.slow

@@ -41,9 +41,9 @@ def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layo
     found = find_inputs([str(folder / layout)])
     read, surveyed = read_logs(lines(spark, found.files[FileKind.LOG]), Cache())
     rows = events(read, surveyed)
-    lives = replay(messages(rows), acker_version(number)).entries.collect()
+    entries = replay(messages(rows), acker_version(number)).entries.collect()
     text = text_of(str(path) for path in sorted(folder.glob(layout)))
-    assert replayed(lives) == answers(text)
+    assert replayed(entries) == answers(text)
     assert row_counts(surveyed).balanced
     assert quarantine(read, surveyed).count() == 0
 
@@ -56,4 +56,4 @@ def test_the_replay_of_a_log_answers_and_keeps_what_the_real_acker_did(ran, layo
     pending = re.search(r"^pending\t(\d+)$", printed, re.MULTILINE)
     assert pending is not None
     if number.startswith("2"):
-        assert sum(row["outcome"] == "pending" for row in lives) == int(pending[1])
+        assert sum(row["outcome"] == "pending" for row in entries) == int(pending[1])

@@ -6,7 +6,7 @@ from functools import cache
 from multiprocessing import get_context
 
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python_heap import ACKER, Holder, Snapshot, SnapshotSeries
+from ackdoctor.heap.python_heap import ACKER, Owner, Snapshot, SnapshotSeries
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, Feed
 from ackdoctor.lab.topology import TopologyBuilder
@@ -38,9 +38,9 @@ def _looked(version: str) -> tuple[Snapshot, ...]:
     builder.set_bolt("sink", Ack).global_grouping("even")
     cluster = Cluster(builder.build(), profile=profile(version))
 
-    def known() -> Iterator[Holder]:
+    def known() -> Iterator[Owner]:
         for acker in cluster.ackers:
-            yield Holder(name="acker", kind=ACKER, holder=acker, tuples=begun)
+            yield Owner(name="acker", kind=ACKER, value=acker, tuples=begun)
 
     begun = 0
     series = SnapshotSeries(known, first_mark=100)

@@ -39,7 +39,7 @@ def worker(tuples: int = TUPLES, prefix: str = "org.apache.storm") -> Heap:
 def held(heap: Heap, folder: Path) -> list[tuple[str, str, int, bool]]:
     dump = read(heap, folder)
     assert judge.findings(dump) == ()  # a heap does not show whether they are acked
-    return [(holder.path, holder.owner, holder.entries, holder.more) for holder in dump.holders]
+    return [(buffer.path, buffer.owner, buffer.entries, buffer.more) for buffer in dump.buffers]
 
 
 @pytest.mark.parametrize("prefix", ["org.apache.storm", "backtype.storm"])
@@ -47,8 +47,8 @@ def test_the_field_of_a_bolt_that_leads_to_tuples_is_named(prefix, tmp_path):
     heap = worker(prefix=prefix)
     heap.add(64, "com.acme.Sink", waiting=96, size=3, collector=0)
     assert held(heap, tmp_path) == [("Sink.waiting", "", TUPLES, False)]
-    [holder] = read_dump(tmp_path / "worker.hprof").holders
-    assert (holder.groups, holder.looked_at) == ({"words": TUPLES}, TUPLES)
+    [buffer] = read_dump(tmp_path / "worker.hprof").buffers
+    assert (buffer.groups, buffer.looked_at) == ({"words": TUPLES}, TUPLES)
 
 
 def test_a_task_names_its_component_for_any_base_class(tmp_path):

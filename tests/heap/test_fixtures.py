@@ -64,7 +64,7 @@ def test_the_jvm_s_references_are_measured():
     ],
 )
 def test_the_other_maps_that_hold_tuples_are_found(file, paths):
-    shell, spout = read_dump(HEAPS / file, samples=2).holders
+    shell, spout = read_dump(HEAPS / file, samples=2).buffers
     assert [shell.path, spout.path] == paths
     assert (shell.entries, shell.owner, shell.groups) == (
         13,

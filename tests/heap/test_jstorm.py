@@ -88,8 +88,8 @@ def test_every_kind_of_entry_of_jstorm_is_distinguished(tmp_path):
 
 
 def test_a_spout_of_jstorm_is_found_with_its_pending_tuples(tmp_path):
-    [holder] = read(jstorm_heap(), tmp_path).holders
-    assert (holder.role, holder.path, holder.entries, holder.roots) == (
+    [buffer] = read(jstorm_heap(), tmp_path).buffers
+    assert (buffer.role, buffer.path, buffer.entries, buffer.roots) == (
         "spout",
         "SingleThreadSpoutExecutors.pending.buckets",
         1,

@@ -103,7 +103,7 @@ def test_old_entries_are_looked_up_in_the_closure_s_map(tmp_path):
     [acker] = dump.ackers
     waits = acker.tally.waits
     assert (waits.given_up, waits.pending, waits.unknown) == (5, 1, 1)  # 15 s old and older: roots 103 to 109
-    [spout] = dump.holders
+    [spout] = dump.buffers
     assert (spout.owner, spout.tasks, spout.entries) == ("jobs", frozenset({7}), 1)
     [finding] = [each for each in findings(dump) if each.code == "ACK601"]
     assert finding.evidence.left == (

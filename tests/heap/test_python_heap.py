@@ -1,4 +1,4 @@
-"""Containers of known holders: paths and sizes."""
+"""Containers of known owners: paths and sizes."""
 
 import gc
 from collections import OrderedDict, deque
@@ -11,7 +11,7 @@ from pystorm.spout import Spout
 from ackdoctor.acker.acker import StormAcker, make_acker
 from ackdoctor.acker.runtime import VirtualClock
 from ackdoctor.acker.versions import profile
-from ackdoctor.heap.python_heap import ACKER, BOLT, EXACT, SPOUT, Holder, containers, weigh
+from ackdoctor.heap.python_heap import ACKER, BOLT, EXACT, SPOUT, Owner, containers, weigh
 from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.model.acker import AckInit, Tick
 from tests.heap.shortest import shortest_path
@@ -25,12 +25,12 @@ def filled(entries: int, version: str = "storm-2.8") -> StormAcker:
     return acker
 
 
-def paths(holder: Holder) -> dict[str, int]:
-    return {each.path: len(each.value) for each in containers(holder)}
+def paths(owner: Owner) -> dict[str, int]:
+    return {each.path: len(each.value) for each in containers(owner)}
 
 
 class Box:
-    """A holder with one field."""
+    """An owner with one field."""
 
     def __init__(self, kept: object) -> None:
         self.kept = kept
@@ -45,14 +45,14 @@ class Slotted:
 
 
 def held(kept: object) -> dict[str, int]:
-    return paths(Holder(name="Box", kind=BOLT, holder=Box(kept)))
+    return paths(Owner(name="Box", kind=BOLT, value=Box(kept)))
 
 
 def test_the_entries_of_an_acker_are_in_its_buckets():
     acker = filled(3)
     acker.receive(Tick())
     acker.receive(AckInit(1, 2, 3))
-    assert paths(Holder(name="acker", kind=ACKER, holder=acker)) == {
+    assert paths(Owner(name="acker", kind=ACKER, value=acker)) == {
         "acker._pending._buckets[0]": 1,
         "acker._pending._buckets[1]": 3,
     }
@@ -61,7 +61,7 @@ def test_the_entries_of_an_acker_are_in_its_buckets():
 @pytest.mark.parametrize("entries", [100, 20_000])
 def test_the_path_is_the_one_that_guppy_finds(entries):
     acker = filled(entries)
-    (ours,) = containers(Holder(name="acker", kind=ACKER, holder=acker))
+    (ours,) = containers(Owner(name="acker", kind=ACKER, value=acker))
     assert ours.path == shortest_path(acker, ours.value, "acker") == "acker._pending._buckets[0]"
     entry = ours.value[10**12]
     assert ours.first == shortest_path(acker, entry, "acker") == "acker._pending._buckets[0][1000000000000]"
@@ -89,9 +89,9 @@ def test_the_paths_to_spout_buffers_and_bolt_fields_are_those_of_guppy():
         for _ in range(30):
             spout.next_tuple()
             bolt.feed("word")
-        assert paths(Holder(name="Words", kind=SPOUT, holder=spout.component)) == {"Words.buffer": 30}
+        assert paths(Owner(name="Words", kind=SPOUT, value=spout.component)) == {"Words.buffer": 30}
         assert shortest_path(spout.component, spout.component.buffer, "Words") == "Words.buffer"
-        found = paths(Holder(name="Groups", kind=BOLT, holder=bolt.component))
+        found = paths(Owner(name="Groups", kind=BOLT, value=bolt.component))
         assert found["Groups.groups['b']"] == 30
 
 

@@ -7,8 +7,8 @@ from ackdoctor.heap.python_heap import (
     BOLT,
     SPOUT,
     Census,
-    Holder,
     Holding,
+    Owner,
     Snapshot,
     load,
     name_of,
@@ -189,14 +189,14 @@ def test_a_snapshot_holds_no_references():
     class Buffer:
         pass
 
-    class Owner:
+    class Keeper:
         def __init__(self):
             self.kept = [Buffer() for _ in range(20)]
 
-    owner = Owner()
-    shot = take("end", [Holder(name="Owner", kind=BOLT, holder=owner, tuples=20)])
-    gone = weakref.ref(owner.kept[0])
-    owner.kept.clear()
+    keeper = Keeper()
+    shot = take("end", [Owner(name="Keeper", kind=BOLT, value=keeper, tuples=20)])
+    gone = weakref.ref(keeper.kept[0])
+    keeper.kept.clear()
     assert gone() is None
-    assert shot.entries("Owner.kept") == 20
-    assert shot.entries("Owner.other") == 0
+    assert shot.entries("Keeper.kept") == 20
+    assert shot.entries("Keeper.other") == 0

@@ -7,7 +7,7 @@ from queue import Empty, Queue
 
 import pytest
 
-from ackdoctor.lab.component_time import ComponentClock, real_time
+from ackdoctor.lab.child import ComponentClock, real_time
 
 NAMES = ("time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "sleep")
 

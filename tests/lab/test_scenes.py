@@ -5,9 +5,9 @@ import pytest
 from ackdoctor.acker.executors import SpoutExecutor
 from ackdoctor.acker.versions import profile
 from ackdoctor.lab import runtime, scenes
+from ackdoctor.lab.rig import OffsetSpout, Relay
 from ackdoctor.lab.scenes import SCENES
-from ackdoctor.lab.source import OffsetSpout
-from ackdoctor.lab.stage import Measure, Setting, Step
+from ackdoctor.lab.stage import Measure, Setting
 from tests.lab.components import STORMS
 
 VERSIONS = (*STORMS, "storm-0.9.5", "jstorm-2.4.0")
@@ -64,9 +64,9 @@ def test_a_spout_that_ignores_its_window_breaks_the_law(monkeypatch):
 
 
 def test_a_lost_anchor_breaks_the_law(monkeypatch):
-    init = Step.__init__
+    init = Relay.__init__
     monkeypatch.setattr(
-        Step,
+        Relay,
         "__init__",
         lambda self, *, work_s=0, anchored=True: init(self, work_s=work_s, anchored=not anchored),
     )

@@ -3,8 +3,7 @@
 from functools import partial
 from random import Random
 
-from ackdoctor.lab.faults import Plan, plan
-from ackdoctor.lab.search import random_plan, search, shrink
+from ackdoctor.lab.faults import Plan, plan, random_plan, search, shrink
 
 draw = partial(random_plan, bolts=["split", "count"], timeout_s=30, has_acker=True)
 

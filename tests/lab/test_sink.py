@@ -5,7 +5,7 @@ from random import Random
 
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Feed
-from ackdoctor.lab.sink import Delivery, Records, Sink
+from ackdoctor.lab.rig import Delivery, Records, Sink
 from ackdoctor.lab.topology import TopologyBuilder
 
 

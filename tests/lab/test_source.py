@@ -5,9 +5,8 @@ from functools import partial
 import pytest
 
 from ackdoctor.lab.cluster import Cluster
+from ackdoctor.lab.rig import OffsetSpout, Partition, Read, Records, Sink
 from ackdoctor.lab.runtime import lossy
-from ackdoctor.lab.sink import Records, Sink
-from ackdoctor.lab.source import OffsetSpout, Partition, Read
 from ackdoctor.lab.topology import Settings, TopologyBuilder
 from tests.lab.components import STORMS
 

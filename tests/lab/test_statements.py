@@ -121,12 +121,12 @@ def test_in_1_1_0_the_pending_map_grows_by_every_tuple(statements):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("statements", [2, 3])
-@pytest.mark.parametrize(("storm", "lives"), [("storm-1.2.4", (1, 2)), ("storm-2.8.8", (2, 3))])
-def test_later_versions_drop_entries_after_some_timeouts(storm, lives, statements):
+@pytest.mark.parametrize(("storm", "timeouts"), [("storm-1.2.4", (1, 2)), ("storm-2.8.8", (2, 3))])
+def test_later_versions_drop_entries_after_some_timeouts(storm, timeouts, statements):
     _, growth = _run(storm, statements)
     least, most = _steady(growth)
-    assert lives[0] * RATE * T - 5 <= least
-    assert lives[1] * RATE * T - RATE - 5 <= most <= lives[1] * RATE * T
+    assert timeouts[0] * RATE * T - 5 <= least
+    assert timeouts[1] * RATE * T - RATE - 5 <= most <= timeouts[1] * RATE * T
 
 
 @pytest.mark.slow

@@ -24,7 +24,6 @@ from ackdoctor.spark.tables import (
     Completions,
     Deaths,
     Forecast,
-    Holder,
     Latency,
     Quarantined,
     Replays,
@@ -32,6 +31,7 @@ from ackdoctor.spark.tables import (
     Timeline,
     TimelineRow,
     TreeCount,
+    Uncompleted,
 )
 from tests.sampled import sampled
 
@@ -96,7 +96,7 @@ ANALYSIS = Analysis(
         AckerLoad(run="a", acker=2, roots=40, messages=150, high_water=31, pending=30),
     ),
     trees=(TreeCount(verdict="complete", residue=Residue.EVEN.value, roots=41, left=41),),
-    holders=(Holder(component="audit", stream="default", roots=3),),
+    uncompleted=(Uncompleted(component="audit", stream="default", roots=3),),
     combs=(Comb(period_s=30, bursts=4, roots=44),),
     replays=(Replays(spout="orders", ids=2, emits=5, most=3, worst="order-7"),),
     forecast=Forecast(per_second=3.0, fit=1.0, entry_bytes=144, heap=768 << 20, full_in="21 days"),
@@ -317,14 +317,17 @@ def test_a_page_of_many_findings_shows_some_folds_some_and_counts_the_rest():
 
 def test_the_worst_of_many_components_are_shown_and_the_rest_is_counted():
     rows = tuple(replace(ANALYSIS.completions[0], component=f"bolt-{number}") for number in range(3_000))
-    many = replace(ANALYSIS, completions=rows, holders=ANALYSIS.holders * 12)
+    many = replace(ANALYSIS, completions=rows, uncompleted=ANALYSIS.uncompleted * 12)
     text, shown = html(REPORT, many), StringIO()
     screen(REPORT, many, shown, Context(sources=Sources(root=Path())), 100)
     assert text.count("bolt-99<") == 2  # bar, table
     assert "bolt-100" not in text
     assert "and 2,900 more; --output-format json has all" in text
     assert "  and 2,950 more; --output-format json has all" in shown.getvalue().splitlines()
-    assert f"and {len(many.holders) - 10} more such holders; --output-format json has all" in shown.getvalue()
+    assert (
+        f"and {len(many.uncompleted) - 10} more such components; --output-format json has all"
+        in shown.getvalue()
+    )
 
 
 def test_a_name_cannot_turn_the_direction_of_the_page():
@@ -436,7 +439,9 @@ def test_a_very_long_name_leaves_room_for_the_rest(tmp_path, width):
     name = "AName" * 60
     finding = replace(FINDING, component=name, message=f"{name} acks twice")
     rows = tuple(replace(row, component=name) for row in ANALYSIS.completions)
-    long = replace(ANALYSIS, completions=rows, holders=(replace(ANALYSIS.holders[0], component=name),))
+    long = replace(
+        ANALYSIS, completions=rows, uncompleted=(replace(ANALYSIS.uncompleted[0], component=name),)
+    )
     probe = (
         "const inside = Array.from(document.querySelectorAll('.card:not(.scroll) *')).filter(e => !e.closest('.scroll'));"
         "document.title = [inside.every(e => e.getBoundingClientRect().right <= innerWidth),"

@@ -10,8 +10,7 @@ from shutil import which
 import pytest
 
 from ackdoctor.acker.versions import NEWEST
-from ackdoctor.lab.blame import Blame, Unjudged
-from ackdoctor.lab.fates import Fate
+from ackdoctor.lab.fates import Blame, Fate, Unjudged
 from ackdoctor.lab.faults import plan
 from ackdoctor.lab.run import Ended, Options, Outcome, Vanished
 from ackdoctor.model.finding import Report

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from ackdoctor.acker.versions import Profile
 from ackdoctor.model.acker import AckAck, AckFail, AckInit, Message, ResetTimeout, Tick
 from ackdoctor.model.trace import EventKind
-from tests.spark.model_lives import COLUMNS, Life, Model, Sent
+from tests.spark.model_entries import COLUMNS, Entry, Model, Sent
 
 MESSAGES: dict[EventKind, Callable[["Row"], Message]] = {
     EventKind.INIT: lambda row: AckInit(row.root, row.value, row.task),
@@ -119,19 +119,19 @@ def rows(run: str, trace: list[Row]) -> list[tuple[Any, ...]]:
     ]
 
 
-def lives(trace: list[Row], profile: Profile) -> list[tuple[Any, ...]]:
-    """Return the model's lives: acker, incarnation and COLUMNS of each."""
+def entries(trace: list[Row], profile: Profile) -> list[tuple[Any, ...]]:
+    """Return the model's entries: acker, incarnation and COLUMNS of each."""
     keys = {(row.acker, row.incarnation, row.root) for row in trace if row.kind is not EventKind.ROTATED}
     return [
-        (acker, incarnation, *(getattr(life, name) for name in COLUMNS))
+        (acker, incarnation, *(getattr(entry, name) for name in COLUMNS))
         for acker, incarnation, root in keys
-        for life in _lives(
+        for entry in _entries(
             [row for row in trace if (row.acker, row.incarnation) == (acker, incarnation)], root, profile
         )
     ]
 
 
-def _lives(trace: list[Row], root: int, profile: Profile) -> list[Life]:
+def _entries(trace: list[Row], root: int, profile: Profile) -> list[Entry]:
     """Return the messages of one root, in order, with the ticks of its acker between them."""
     own = [row for row in trace if row.root == root and (profile.resets or row.kind is not EventKind.RESET)]
     ticks = [row for row in trace if row.kind is EventKind.ROTATED]

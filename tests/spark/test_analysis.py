@@ -16,9 +16,9 @@ from ackdoctor.spark.events import quarantined
 from ackdoctor.spark.inputs import find_inputs
 from ackdoctor.spark.judge import Request, examine
 from ackdoctor.spark.replay import acker_version
-from ackdoctor.spark.roots import growth, holders, replays
+from ackdoctor.spark.roots import growth, replays, uncompleted
 from ackdoctor.spark.schema import ENTRIES, EVENTS, QUARANTINE
-from ackdoctor.spark.tables import Analysis, Holder, Latency, Replays, RowCounts, TreeCount
+from ackdoctor.spark.tables import Analysis, Latency, Replays, RowCounts, TreeCount, Uncompleted
 from ackdoctor.tracer.replay import judge_trace
 from ackdoctor.tracer.sites import Places
 from ackdoctor.tracer.trace_reader import read
@@ -96,7 +96,7 @@ def test_the_tables(analysis):
         TreeCount(verdict="complete", residue=even, roots=12, left=12),
         TreeCount(verdict="expired", residue=even, roots=3, left=3),
     )
-    assert analysis.holders == (Holder(component="audit", stream="default", roots=3),)
+    assert analysis.uncompleted == (Uncompleted(component="audit", stream="default", roots=3),)
     assert [row.what for row in analysis.timelines[0].rows] == [
         "emitted",
         "received",
@@ -340,7 +340,7 @@ def test_an_expired_entry_is_not_pending(spark):
     assert sum(kind.left for kind in found.trees) == 2
 
 
-def life(
+def entry(
     root: int, *, first: int, end: int | None, init: int | None = None, acker: int = 1
 ) -> tuple[object, ...]:
     """Return an entry that begins and ends at these seconds."""
@@ -358,14 +358,18 @@ def life(
     return tuple(row.values())
 
 
-def test_a_map_grows_by_its_lives(spark):
-    rows = [life(1, first=1, end=5, init=1), life(2, first=2, end=None, init=2), life(3, first=12, end=None)]
+def test_a_map_grows_by_its_entries(spark):
+    rows = [
+        entry(1, first=1, end=5, init=1),
+        entry(2, first=2, end=None, init=2),
+        entry(3, first=12, end=None),
+    ]
     found = growth(spark.createDataFrame(rows, ENTRIES), 10_000).collect()
     assert [tuple(row) for row in found] == [("a", 1, 10_000, 1, 0, 2, 2), ("a", 1, 20_000, 2, 1, 2, 0)]
 
 
 def test_a_map_is_never_negative_if_the_clock_goes_back(spark):
-    (found,) = growth(spark.createDataFrame([life(1, first=3, end=1, init=3)], ENTRIES), 10_000).collect()
+    (found,) = growth(spark.createDataFrame([entry(1, first=3, end=1, init=3)], ENTRIES), 10_000).collect()
     assert (found["time_ms"], found["pending"], found["high_water"]) == (10_000, 0, 0)
 
 
@@ -385,33 +389,33 @@ def test_a_root_of_one_run_is_none_of_another(spark):
         "a": ["sql"],
         "b": ["mail"],
     }
-    holders = {life.tree.run: [row.component for row in life.rows] for life in found.timelines}
-    assert holders == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
+    received = {one.tree.run: [row.component for row in one.rows] for one in found.timelines}
+    assert received == {"a": ["spout", "sql"], "b": ["spout", "mail"]}
 
 
 @pytest.mark.parametrize(("patience_s", "components"), [(30, []), (0, ["sql"])])
 @pytest.mark.minutes
-def test_a_root_that_is_young_has_no_last_holder(spark, patience_s, components):
+def test_a_root_that_is_young_left_nothing_uncompleted(spark, patience_s, components):
     row = Event(EventKind.INIT, 0, component="spout", root=1, value=5, run="a", pid=1)
     handed = row._replace(kind=EventKind.RECEIVED, seq=1, component="sql", delivery="d", root=0, value=0)
     linked = handed._replace(kind=EventKind.LINKED, seq=2, root=1, value=5)
     request = replace(REQUEST, patience_s=patience_s)
     with frames(events(spark, [row, handed, linked]), request) as tables:
         found = examine(spark, tables, request)
-    assert [holder.component for holder in found.holders] == components
+    assert [row.component for row in found.uncompleted] == components
 
 
-def test_equal_roots_of_two_runs_have_their_own_holders(spark):
+def test_equal_roots_of_two_runs_are_counted_apart(spark):
     linked = Event(EventKind.LINKED, 0, component="sql", delivery="d", root=1, value=5, pid=1)
     rows = events(spark, [linked._replace(run=run) for run in ("a", "b", "c")])
     late = spark.createDataFrame([("a", 1), ("b", 1)], "run string, root bigint")
-    assert [tuple(row) for row in holders(rows, late, rows).collect()] == [("sql", "", 2)]
+    assert [tuple(row) for row in uncompleted(rows, late, rows).collect()] == [("sql", "", 2)]
 
 
 def test_the_high_water_mark_counts_milliseconds(spark):
     end = ENTRIES.names.index("end_ns")
-    lives = [life(root, first=1, end=1, init=1) for root in range(50)]
-    rows = [(*row[:end], 1_060_000_000, *row[end + 1 :]) for row in lives]
+    entries = [entry(root, first=1, end=1, init=1) for root in range(50)]
+    rows = [(*row[:end], 1_060_000_000, *row[end + 1 :]) for row in entries]
     (found,) = growth(spark.createDataFrame(rows, ENTRIES), 10_000).collect()
     assert (found["pending"], found["high_water"]) == (0, 50)
 

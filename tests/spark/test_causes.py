@@ -177,11 +177,11 @@ def test_a_tree_is_explained_only_if_all_its_rows_are_present():
         residue=Residue.EVEN,
         roots=9,
     )
-    life = {"run": "", "root": 77, "count": len(messages), "rows": rows(*messages)}
-    (found,) = explain([tree], [Row(**life)], handled(DONE | {AUDIT: (4, 0, 0)}))
+    found_rows = {"run": "", "root": 77, "count": len(messages), "rows": rows(*messages)}
+    (found,) = explain([tree], [Row(**found_rows)], handled(DONE | {AUDIT: (4, 0, 0)}))
     assert found.roots == 1
     assert found.culprits == (Culprit(delivery="77=4", component="audit", task=3, value=4, acks=0),)
-    assert explain([tree], [Row(**(life | {"count": 500}))], handled(DONE)) == (tree,)
+    assert explain([tree], [Row(**(found_rows | {"count": 500}))], handled(DONE)) == (tree,)
 
 
 def test_a_lost_message_is_a_warning_without_a_component():

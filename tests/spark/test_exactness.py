@@ -1,4 +1,4 @@
-"""The replay on Spark is that of the acker's model: life by life, root by root."""
+"""The replay on Spark is that of the acker's model: entry by entry, root by root."""
 
 import json
 import random
@@ -16,7 +16,7 @@ from ackdoctor.tracer.replay import judge_trace
 from tests.sampled import sampled
 from tests.spark import drawn_traces
 from tests.spark.configured import COMPILED, configured
-from tests.spark.model_lives import COLUMNS, Model, rows, stream
+from tests.spark.model_entries import COLUMNS, Model, rows, stream
 
 pytest.importorskip("pyspark")
 
@@ -66,7 +66,7 @@ def compiled(spark):
 
 
 def difference(found, expected):
-    """Return the smallest trace whose lives differ, with both results."""
+    """Return the smallest trace whose entries differ, with both results."""
     both = {key: (found.get(key, []), expected.get(key, [])) for key in {*found, *expected}}
     wrong = [
         key for key, (ours, theirs) in both.items() if sorted(ours, key=repr) != sorted(theirs, key=repr)
@@ -94,30 +94,30 @@ WAYS = sampled([entries_by_proof, entries_without_proof], [entries_by_proof])
 
 @pytest.mark.parametrize("entries", WAYS)
 @pytest.mark.parametrize("name", sampled(ENGINES, SAMPLE))
-def test_every_life_of_a_drawn_trace_is_that_of_the_model(name, entries, drawn, keep):
+def test_every_entry_of_a_drawn_trace_is_that_of_the_model(name, entries, drawn, keep):
     traces, frame = drawn[name == "heron"]
     rows_ = entries(frame, name, keep).select("run", "acker", "incarnation", *COLUMNS).collect()
-    known = {f"run{at}": drawn_traces.lives(trace, profile(name)) for at, trace in enumerate(traces)}
-    assert difference(by_run(rows_), {run: lives for run, lives in known.items() if lives}) == {}
+    known = {f"run{at}": drawn_traces.entries(trace, profile(name)) for at, trace in enumerate(traces)}
+    assert difference(by_run(rows_), {run: its for run, its in known.items() if its}) == {}
 
 
 @pytest.mark.minutes
 @pytest.mark.parametrize("name", ["2.8.8", "heron"])
 @pytest.mark.usefixtures("compiled")
 def test_compiled_plans_replay_as_interpreted_ones(name, drawn, keep):
-    test_every_life_of_a_drawn_trace_is_that_of_the_model(name, entries_by_proof, drawn, keep)
+    test_every_entry_of_a_drawn_trace_is_that_of_the_model(name, entries_by_proof, drawn, keep)
 
 
 @pytest.mark.minutes
 @pytest.mark.parametrize("entries", [entries_by_proof, entries_without_proof])
 def test_a_session_in_ansi_mode_replays_alike(entries, spark, drawn, keep):
     with configured(spark, {"spark.sql.ansi.enabled": "true"}):
-        test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", entries, drawn, keep)
+        test_every_entry_of_a_drawn_trace_is_that_of_the_model("2.8.8", entries, drawn, keep)
 
 
 def test_if_few_roots_are_plain_all_are_replayed(drawn, keep, monkeypatch):
     monkeypatch.setattr("ackdoctor.spark.replay._MOST_BROADCAST", 0)
-    test_every_life_of_a_drawn_trace_is_that_of_the_model("2.8.8", entries_by_proof, drawn, keep)
+    test_every_entry_of_a_drawn_trace_is_that_of_the_model("2.8.8", entries_by_proof, drawn, keep)
 
 
 def test_a_root_with_too_many_messages_is_counted_and_not_replayed(table, keep, monkeypatch):
@@ -140,12 +140,13 @@ def trees(name: str) -> Iterator[tuple[str, list[Any]]]:
 
 
 @pytest.mark.parametrize("name", sampled(ENGINES, SAMPLE))
-def test_every_life_of_every_entry_is_that_of_the_model(name, table, keep):
+def test_every_entry_is_that_of_the_model(name, table, keep):
     sent = [row for run, messages_ in trees(name) for row in rows(run, messages_)]
     found = by_run(entries_by_proof(table(sent), name, keep).select("run", *COLUMNS).collect())
     expected = {
         run: [
-            tuple(getattr(life, column) for column in COLUMNS) for life in Model(profile(name)).run(messages_)
+            tuple(getattr(entry, column) for column in COLUMNS)
+            for entry in Model(profile(name)).run(messages_)
         ]
         for run, messages_ in trees(name)
     }
@@ -159,8 +160,8 @@ def test_every_life_of_every_entry_is_that_of_the_model(name, table, keep):
 def test_with_a_timeout_the_map_rotates_as_in_the_model(name, entries, table, keep):
     sent = {run: sorted(rows(run, messages_), key=lambda row: row[11]) for run, messages_ in trees(name)}
     frame = table([row for own in sent.values() for row in own])
-    lives = entries(frame, name, keep, message_timeout_s=10)
-    found = by_run(lives.select("run", "outcome", "root", "value", "failed", "spout_task").collect())
+    replayed = entries(frame, name, keep, message_timeout_s=10)
+    found = by_run(replayed.select("run", "outcome", "root", "value", "failed", "spout_task").collect())
     for run, own in sent.items():
         known = replay(
             [(row[4], row[3], row[5], row[6] or 0, row[12] // 10**6) for row in own],
@@ -237,16 +238,16 @@ def test_the_messages_that_the_proof_leaves_over_are_all_that_verdicts_need(tabl
     names = [field for field in EVENTS.names if field in Event._fields]
     event_rows = [(*(getattr(event, field) for field in names), None, None) for event in events]
     sent = keep(messages(table([(int(kind), *rest) for kind, *rest in event_rows], EVENTS)))
-    lives = replay_on_spark(sent, acker_version("2.8.8"), persist=keep)
-    found = sorted(verdicts(lives).collect())
-    assert found == sorted(verdicts(replace(lives, messages=sent)).collect())
+    replayed = replay_on_spark(sent, acker_version("2.8.8"), persist=keep)
+    found = sorted(verdicts(replayed).collect())
+    assert found == sorted(verdicts(replace(replayed, messages=sent)).collect())
     assert any(row.culprits for row in found)
     assert any(row.verdict == "EXPIRED" and row.residue == "NONE" for row in found)
-    assert lives.messages.count() < sent.count()
+    assert replayed.messages.count() < sent.count()
 
 
 def test_clocks_that_disagree_do_not_change_what_needs_no_order(table, keep):
-    """Healthy roots, roots without acks and roots without an init have the same life by any clock."""
+    """Healthy roots, roots without acks and roots without an init have the same entry by any clock."""
     dice = random.Random(7)
     straight: list[tuple[Any, ...]] = []
     skewed: list[tuple[Any, ...]] = []

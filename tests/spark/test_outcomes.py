@@ -6,7 +6,7 @@ import pytest
 
 from ackdoctor.model.trace import RELIABLE, Event, EventKind, Outcomes
 from ackdoctor.spark import roots
-from ackdoctor.tracer.outcomes import outcomes
+from ackdoctor.tracer.replay import outcomes
 from tests.spark.event_tables import events
 
 ANSWERS = (EventKind.COMPLETED, EventKind.COMPLETED, EventKind.GAVE_UP, EventKind.TIMED_OUT)

@@ -7,7 +7,7 @@ import pytest
 
 from ackdoctor.acker.versions import profile
 from tests.spark.configured import COMPILED, configured
-from tests.spark.model_lives import rows, stream
+from tests.spark.model_entries import rows, stream
 
 pytest.importorskip("pyspark")
 

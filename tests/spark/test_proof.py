@@ -129,7 +129,7 @@ S = 10**9
         (1, (S - 1, 3 * S - 1), [], ["acked"]),
     ],
 )
-def test_the_shortest_life_that_ticks_can_end_is_replayed(timeout_s, places, ticks, outcomes, spark, keep):
+def test_the_shortest_entry_that_ticks_can_drop_is_replayed(timeout_s, places, ticks, outcomes, spark, keep):
     """Count ticks by position in the acker's rows, or by time from the first message."""
     by_time = int(timeout_s is not None)
     rows = [
@@ -144,6 +144,6 @@ def test_the_shortest_life_that_ticks_can_end_is_replayed(timeout_s, places, tic
     ]
     sent = spark.createDataFrame(rows, MESSAGES)
     of = acker_version("2.8")
-    lives = replay(sent, of, message_timeout_s=timeout_s, persist=keep).entries
-    found = lives.where("root = 1").orderBy("life").select("outcome").collect()
+    entries = replay(sent, of, message_timeout_s=timeout_s, persist=keep).entries
+    found = entries.where("root = 1").orderBy("nth").select("outcome").collect()
     assert [row.outcome for row in found] == outcomes

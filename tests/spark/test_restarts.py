@@ -65,7 +65,7 @@ def run(begin: int, end: int) -> list[str]:
 
 
 ALL = ("__acker:[1, 1]", "s:[4, 4]", "x:[3, 3]")
-LIFE = [*run(0, 200), *tree(201, 51, steps=3), *tree(202, 52, steps=2)]
+FIRST_RUN = [*run(0, 200), *tree(201, 51, steps=3), *tree(202, 52, steps=2)]
 
 
 def analyze_logs(spark, folder, **logs: list[str]):
@@ -82,7 +82,7 @@ def analyze_logs(spark, folder, **logs: list[str]):
 )
 @pytest.mark.minutes
 def test_tuples_in_hand_at_a_restart_are_no_finding(spark, tmp_path, head):
-    found = analyze_logs(spark, tmp_path, a=[*head, *LIFE, *started(230, *ALL), *run(240, 400)])
+    found = analyze_logs(spark, tmp_path, a=[*head, *FIRST_RUN, *started(230, *ALL), *run(240, 400)])
     assert (found.findings, found.notes) == ((), (IN_HAND, MOMENT, EXPIRED, RESTARTED.format("a")))
     assert (found.tally.pending, found.tally.high_water, found.taken) == (0, 2, True)
     assert [kind.left for kind in found.trees] == [0, 0]
@@ -90,10 +90,10 @@ def test_tuples_in_hand_at_a_restart_are_no_finding(spark, tmp_path, head):
 
 @pytest.mark.minutes
 def test_tuples_sent_to_a_worker_that_is_down_are_lost(spark, tmp_path):
-    life = [*LIFE, *tree(220, 53, steps=2), *run(240, 400)]
-    bolt = [each for each in life if BOLT in each and each < line(203, "", "")]
-    again = [each for each in life if BOLT in each and each > line(203, "", "")]
-    others = [*started(0, *ALL[:2]), *(each for each in life if BOLT not in each)]
+    first_run = [*FIRST_RUN, *tree(220, 53, steps=2), *run(240, 400)]
+    bolt = [each for each in first_run if BOLT in each and each < line(203, "", "")]
+    again = [each for each in first_run if BOLT in each and each > line(203, "", "")]
+    others = [*started(0, *ALL[:2]), *(each for each in first_run if BOLT not in each)]
     found = analyze_logs(spark, tmp_path, a=others, b=[*bolt, *started(230, ALL[2]), *again])
     assert (found.findings, found.notes) == (
         (),
@@ -108,9 +108,9 @@ def test_tuples_sent_to_a_worker_that_is_down_are_lost(spark, tmp_path):
 )
 def test_a_restart_without_tuples_in_hand_excuses_nothing(spark, tmp_path, mine, taken):
     """Young roots at the end of the log, long after the restart, are not lost with the worker."""
-    life = LIFE if taken else run(0, 200)
+    first_run = FIRST_RUN if taken else run(0, 200)
     end = [*tree(401, 53, steps=3), *tree(402, 54, steps=2)]
-    lines = [*started(0, *ALL), *life, *started(230, *ALL), *run(240, 400), *end]
+    lines = [*started(0, *ALL), *first_run, *started(230, *ALL), *run(240, 400), *end]
     each = [line for line in lines if "main" in line or any(thread in line for thread in mine)]
     assert analyze_logs(spark, tmp_path, a=each).taken is taken
 

@@ -35,7 +35,7 @@ from ackdoctor.spark.replay import acker_version, messages, replay
 from ackdoctor.spark.schema import CARRIED, DONE, EVENTS
 from ackdoctor.spark.watch import Journal, Watch
 from ackdoctor.tracer.trace_files import Stem, worker_folder
-from tests.spark.model_lives import KINDS, stream
+from tests.spark.model_entries import KINDS, stream
 from tests.trace_rows import write_lines
 
 MS = 1_000_000
@@ -145,28 +145,28 @@ def cut(rows: Sequence[Event], dice: random.Random) -> Iterator[list[Event]]:
 
 
 def expected(
-    lives: DataFrame,
+    entries: DataFrame,
     done: DataFrame,
     timed: Mapping[tuple[str, int], list[int]],
     frontier: Mapping[str, int],
 ) -> set[tuple[Any, ...]]:
-    """Return the facts by definition, over the lives and deliveries of the whole trace."""
+    """Return the facts by definition, over the entries and deliveries of the whole trace."""
     found: set[tuple[Any, ...]] = set()
     by_root: dict[tuple[str, int], list[Any]] = {}
-    for row in lives.orderBy("life").collect():
+    for row in entries.orderBy("nth").collect():
         by_root.setdefault((row.run, row.root), []).append(row)
     for (run, root), own in by_root.items():
         before = None
-        for life in own:
-            end = FOREVER**3 if life.end_ns is None else life.end_ns
-            gave_up = [at for at in timed.get((run, root), []) if life.first_ns <= at < end]
-            ends = gave_up[:1] + ([end] if life.outcome == "expired" else [])
-            orphan = life.n_init == 0 or life.init_ns > life.first_ns
-            if before == "acked" and orphan and life.n_ack and life.first_ns < frontier[run]:
-                found.add(("over-acked", run, root, life.first_ns, life.first_ns))
-            elif life.n_init and ends and min(ends) < frontier[run]:
-                found.add(("never-zero", run, root, life.first_ns, min(ends)))
-            before = life.outcome
+        for entry in own:
+            end = FOREVER**3 if entry.end_ns is None else entry.end_ns
+            gave_up = [at for at in timed.get((run, root), []) if entry.first_ns <= at < end]
+            ends = gave_up[:1] + ([end] if entry.outcome == "expired" else [])
+            orphan = entry.n_init == 0 or entry.init_ns > entry.first_ns
+            if before == "acked" and orphan and entry.n_ack and entry.first_ns < frontier[run]:
+                found.add(("over-acked", run, root, entry.first_ns, entry.first_ns))
+            elif entry.n_init and ends and min(ends) < frontier[run]:
+                found.add(("never-zero", run, root, entry.first_ns, min(ends)))
+            before = entry.outcome
     for row in done.where("acked + failed > greatest(received, 1) and not tick").collect():
         found.add(("acked-twice", row.run, row.pid, row.delivery))
     return found
@@ -209,8 +209,8 @@ def test_batches_prove_what_the_whole_trace_shows(spark, watched, name, timeout_
     read = traces(
         spark, FileKind.JSON_LINES, find_inputs([watch.folder]).files[FileKind.JSON_LINES]
     ).persist()
-    lives = replay(messages(read), acker_version(name), message_timeout_s=timeout_s).entries
-    whole = expected(lives, deliveries(read), timed, frontier)
+    entries = replay(messages(read), acker_version(name), message_timeout_s=timeout_s).entries
+    whole = expected(entries, deliveries(read), timed, frontier)
     read.unpersist()
     assert set(keys) == whole
     assert {line["what"] for line in lines} == set(REPORTED)
@@ -268,7 +268,7 @@ def test_an_unreadable_part_is_reported_once_and_the_rest_is_read(watched):
     (place / "part-6-000000000000.jsonl.gz").write_text("{}\n")
     zipped = gzip.compress(part.read_bytes())
     (place / f"{part.name}.gz").write_bytes(zipped)
-    (place / ".live-5-000000000000.jsonl").write_bytes(b"rows of a process that lives")
+    (place / ".live-5-000000000000.jsonl").write_bytes(b"rows of a process that runs")
     copy = worker_folder(watch.folder / "copy", "r/1", "w")
     copy.mkdir(parents=True)
     (copy / part.name).write_bytes(part.read_bytes())
@@ -389,8 +389,8 @@ def test_a_watch_that_is_killed_reports_everything_once(tmp_path):
 
 def test_spark_runs_no_python(spark, capsys):
     rows = spark.createDataFrame([], CARRIED)
-    lives = certain.replayed_lives(rows, WatchRequest())
-    judged = certain.judged(rows, lives, {"r": (1, 0)})
+    entries = certain.replayed_entries(rows, WatchRequest())
+    judged = certain.judged(rows, entries, {"r": (1, 0)})
     done = certain.done(
         certain.delivery_rows(spark.createDataFrame([], DONE), spark.createDataFrame([], EVENTS))
     )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ackdoctor.tracer.sites import Places
-from tests.tracer.lives import written
+from tests.tracer.violations import written
 
 
 @pytest.fixture

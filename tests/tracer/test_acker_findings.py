@@ -8,7 +8,7 @@ from ackdoctor.model.finding import Confidence, Severity
 from ackdoctor.model.trace import AccessKind, GrowthPoint, Verdict
 from ackdoctor.tracer.acker_findings import growth_finding
 from ackdoctor.tracer.findings import findings
-from tests.tracer.lives import call, culprit, orphan, pending, summary, touch, traced, tree, violation
+from tests.tracer.violations import call, culprit, orphan, pending, summary, touch, traced, tree, violation
 
 ACKED, FAILED = AccessKind.ACKED, AccessKind.FAILED
 

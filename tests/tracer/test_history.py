@@ -19,7 +19,7 @@ def drawn(found: Timeline) -> list[str]:
     return [f"{moment.what} | {moment.state} | {moment.answer}".rstrip(" |") for moment in found.moments]
 
 
-def test_seed_000_has_its_known_life():
+def test_seed_000_has_its_known_history():
     found = timeline("init 66 8", "ack 66 11 by bolt1", "ack 66 4 by bolt2", "ack 66 7 by bolt3")
     assert drawn(found) == [
         "init 8 | {66 {11 8}}",
@@ -83,7 +83,7 @@ def test_rows_of_components_are_between_the_messages_that_they_caused():
     ]
 
 
-def test_a_root_outside_the_trace_has_no_life():
+def test_a_root_outside_the_trace_has_no_history():
     assert timeline_of_root(list, 66, OLD) is None
 
 

@@ -9,7 +9,7 @@ from ackdoctor.model.dialect import Misuse
 from ackdoctor.model.trace import AccessKind
 from ackdoctor.tracer.findings import findings
 from ackdoctor.tracer.sites import may_loop
-from tests.tracer.lives import call, touch, traced, violation
+from tests.tracer.violations import call, touch, traced, violation
 
 HELPER = "def _finish(self, tup):\n    self.ack(tup)\n"
 

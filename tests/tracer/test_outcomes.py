@@ -1,7 +1,7 @@
 """What became of the messages of a spout."""
 
 from ackdoctor.model.trace import RELIABLE, Event, EventKind, Outcomes
-from ackdoctor.tracer.outcomes import outcomes
+from ackdoctor.tracer.replay import outcomes
 
 
 def emit(message: str, root: int = 0, **more: object) -> Event:

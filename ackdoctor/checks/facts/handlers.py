@@ -1,24 +1,39 @@
 """Exception handlers: what fails inside their `try`, which exceptions they catch, and whether they do anything about it."""
 
 import re
+from typing import NamedTuple
 
-from ackdoctor.checks.facts.dataflow import argument_of, derived_names, mentions_any, tuple_names
+from ackdoctor.checks.facts.dataflow import argument_of, derived_names, mentions_any, reachable, tuple_names
 from ackdoctor.checks.facts.fields import reads_field, uses_resource
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path
 from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, operands
+from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.flow.transfer.origins import is_remote_library
 from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.libraries import LIBRARIES
-from ackdoctor.libraries.vocabulary import COUNTS, EXCEPTIONS, LOGGING, PURE_CALLS, STOPS, TASK_METHODS
+from ackdoctor.libraries.vocabulary import (
+    COUNTS,
+    ERROR_NAMES,
+    ERROR_STAGES,
+    ERROR_TYPES,
+    EXCEPTIONS,
+    LOGGING,
+    PURE_CALLS,
+    STOPS,
+    TASK_METHODS,
+)
 from ackdoctor.model.cfg import (
+    ENTRY,
     Attr,
     Bind,
     Call,
     Catch,
     ClassInfo,
     Closure,
+    Compare,
+    EdgeKind,
     Expr,
     Function,
     Global,
@@ -30,6 +45,8 @@ from ackdoctor.model.cfg import (
     Next,
     Return,
     Step,
+    Test,
+    Throw,
     Unpack,
 )
 from ackdoctor.model.dialect import VerbKind
@@ -136,6 +153,47 @@ def is_no_remedy(context: RuleContext, function: Function, index: int, call: Cal
         not call.dropped and context.is_computation(function, call.func)
     )
     return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS
+
+
+class FailureBranch(NamedTuple):
+    """The steps of a callback that run if the work failed, and the test that learns it (None: it is called for errors only)."""
+
+    test: int | None
+    via: EdgeKind
+    steps: set[int]
+
+
+def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
+    """Return the branch of a callback that runs if the work failed, if it does nothing about the failure.
+
+    The callback gets an error as an argument: by its type, by a test, by its name if it never reads it, or by who calls it.
+    """
+    function = ended.path.function
+    params = [param for param in function.params if param.name != function.receiver]
+    typed = {Name(param.name) for param in params if (param.type or "").endswith(ERROR_TYPES)}
+    errors = typed | {Name(param.name) for param in params if not param.type and param.name in ERROR_NAMES}
+    steps, branches = function.cfg.steps, list[FailureBranch]()
+    for index, step in enumerate(steps):
+        if not isinstance(step.op, Test):
+            continue
+        match normalise(step.op.condition):
+            case Compare(left=Name() as tested, op="is", right=Literal(value=None)), same if tested in errors:
+                failed = EdgeKind.FALSE if same else EdgeKind.TRUE
+                starts = [edge.target for edge in step.edges if edge.kind is failed]
+                branches.append(FailureBranch(index, failed, reachable(function, starts)))
+            case _:
+                pass
+    names = frozenset(each.id for each in errors)
+    is_read = any(mentions_any(value, names) for step in steps for value in operands(step.op))
+    by_caller = ended.deferral is not None and ended.deferral.runner in ERROR_STAGES
+    if not branches and (typed or by_caller or (errors and len(params) > 1 and not is_read)):
+        branches = [FailureBranch(None, EdgeKind.NEXT, reachable(function, [ENTRY]))]
+    for index in branches[0].steps if len(branches) == 1 else ():
+        op = steps[index].op
+        acts = isinstance(op, Call) and not is_no_remedy(context, function, index, op)
+        if acts or isinstance(op, (Test, Throw)):
+            return None
+    return branches[0] if len(branches) == 1 else None
 
 
 def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:

@@ -38,12 +38,25 @@ def field_iterations(context: Context, path: Path, op: Next, field: Field) -> It
             for at_start in _stages_at_start(context, path.function, op.loop, before):
                 yield True, inside.with_contents(field, at_start)
     else:
-        by_exception = _left_by_exception(context, path.function, state, op.loop)
-        if by_exception and completes_some(context, path.function, op.loop):
-            drop_current(context, path, state, field)
+        drop_current(context, path, state, field)
         rest = _rest(state, memory)
         yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
         yield True, next_tuple(state, field).enter_loop(op.loop, memory._replace(rest=rest))
+
+
+def skip_groups(context: Context, function: Function, state: State, op: Next) -> State:
+    """Return the state after no iteration of a loop over something else that completes whole fields: groups of their tuples.
+
+    Whether there are tuples without a group is unknown.
+    """
+    body = function.cfg.bodies[_head(function, op.loop)]
+    inner = [step.op for step in function.cfg.steps[body.start : body.stop] if isinstance(step.op, Next)]
+    for each in inner:
+        whole = evaluate(context, function, state, each.iterable)
+        kept = isinstance(whole, Field) and state.contents.get(whole) in AS_FOUND
+        if isinstance(whole, Field) and kept and completes_some(context, function, each.loop):
+            state = state.with_contents(whole, UNKNOWN)
+    return state
 
 
 def _skip_loop(context: Context, state: State, field: Field) -> State:

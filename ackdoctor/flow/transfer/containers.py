@@ -17,7 +17,15 @@ from ackdoctor.flow.domains.tuples import (
     remove_tuple,
 )
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
+from ackdoctor.flow.expressions import (
+    assigned_locals,
+    calls_by_result,
+    last_name,
+    memoize,
+    mentions,
+    names_in,
+    operands,
+)
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import UNKNOWN, State
 from ackdoctor.flow.transfer.escape import escape, release, store
@@ -51,6 +59,7 @@ from ackdoctor.flow.values import (
 from ackdoctor.libraries.vocabulary import (
     CLEARS,
     CONTAINER_BULK_STORES,
+    CONTAINER_FILTERS,
     CONTAINER_OTHERS,
     CONTAINER_READS,
     CONTAINER_REMOVALS,
@@ -64,7 +73,7 @@ from ackdoctor.libraries.vocabulary import (
     REORDERING,
     SIZES,
 )
-from ackdoctor.model.cfg import Attr, Call, Compare, Expr, Function, Name
+from ackdoctor.model.cfg import Attr, Call, Closure, Compare, Expr, Function, Name
 
 _KEY_AND_VALUE = 2
 _ADDS_ONE = frozenset("append appendleft add addFirst addLast addElement push".split())
@@ -259,8 +268,8 @@ def _field_method(
         return _read_element(context, path, state, call, field, inner=inner)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)
-    if name in CLEARS and not inner:
-        return CallEffect(empty_buffer(context, path, state, field, in_place=True), None, may_raise=False)
+    if name in CLEARS | CONTAINER_FILTERS and not (inner or _code_completes(context, path.function, call)):
+        return CallEffect(_shrink(context, path, state, field, name), None, may_raise=False)
     if name in CONTAINER_OTHERS:
         if not is_read_only(call) and name not in REORDERING:
             state = context.touch(state, Field(field))
@@ -270,6 +279,26 @@ def _field_method(
     if context.keeps(field):
         release(context, path, field)
     return None
+
+
+def _shrink(context: Context, path: Path, state: State, field: str, name: str) -> State:
+    """Return the state after a call has removed all elements of a field, or those for which a predicate holds."""
+    if name in CLEARS:
+        return empty_buffer(context, path, state, field, in_place=True)
+    remove_entry(context, path, state, field)
+    return context.touch(state, Field(field))
+
+
+def _code_completes(context: Context, function: Function, call: Call) -> bool:
+    """Whether code among the arguments of a call may complete a tuple, or is not in sight."""
+    codes = [
+        function.closures.get(arg.value.key) if isinstance(arg.value, Closure) else None for arg in call.args
+    ]
+    return any(
+        code is None
+        or any(last_name(each.func) in context.completing_names for each in calls_by_result(code).values())
+        for code in codes
+    )
 
 
 def _read_element(

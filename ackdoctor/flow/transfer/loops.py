@@ -43,6 +43,7 @@ from ackdoctor.flow.transfer.buffer_loops import (
     element_of_rest,
     field_iterations,
     leave_field_loops,
+    skip_groups,
 )
 from ackdoctor.flow.transfer.declared import local_values
 from ackdoctor.flow.transfer.escape import worse_state
@@ -300,6 +301,8 @@ def _unknown_iterations(
         yield True, assign(context, path, more, op.target, None)
     if again or not (known or _covers_batch(context, path, op)):
         left = state.replace(facts={**state.facts, **dict.fromkeys(tested, False)}) if tested else state
+        if not again:
+            left = skip_groups(context, path.function, left, op)
         yield False, left.leave_loop(op.loop)
 
 

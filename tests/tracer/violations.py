@@ -78,9 +78,9 @@ def touch(kind: AccessKind, site: CallSite | None = None, **more: object) -> Acc
     return Access(kind=kind, site=site, **{"entry": 1, **more})  # type: ignore[arg-type]
 
 
-def violation(misuse: Misuse, who: TracedComponent, *life: Access, **more: object) -> Violation:
+def violation(misuse: Misuse, who: TracedComponent, *accesses: Access, **more: object) -> Violation:
     values: dict[str, object] = {"handler": "process", "delivery": "7", **more}
-    return Violation(misuse=misuse, traced=who, history=(touch(AccessKind.RECEIVED), *life), **values)  # type: ignore[arg-type]
+    return Violation(misuse=misuse, traced=who, history=(touch(AccessKind.RECEIVED), *accesses), **values)  # type: ignore[arg-type]
 
 
 def summary(finding: Finding) -> str:

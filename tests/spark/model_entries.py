@@ -1,4 +1,4 @@
-"""Random traces of an acker, and the lives of their entries in the model."""
+"""Random traces of an acker, and their entries in the model."""
 
 import random
 from collections.abc import Iterator
@@ -38,11 +38,11 @@ class Sent(NamedTuple):
 
 
 @dataclass
-class Life:
-    """One life of an entry in the model, with the columns of ENTRIES that the model knows."""
+class Entry:
+    """One entry of the model, with the columns of ENTRIES that the model knows."""
 
     root: int
-    life: int
+    nth: int
     first_pos: int
     first_ns: int
     outcome: str = "pending"
@@ -61,24 +61,24 @@ class Life:
     end_ns: int | None = None
 
 
-COLUMNS = tuple(Life.__dataclass_fields__)
+COLUMNS = tuple(Entry.__dataclass_fields__)
 
 
 @dataclass
 class Model:
-    """An acker that records the lives of its entries."""
+    """An acker that records its entries."""
 
     profile: Profile
     clock: VirtualClock = field(default_factory=VirtualClock)
-    lives: list[Life] = field(default_factory=list)
-    alive: dict[int, Life] = field(default_factory=dict)
+    entries: list[Entry] = field(default_factory=list)
+    alive: dict[int, Entry] = field(default_factory=dict)
     counts: dict[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.acker: Acker = make_acker(self.profile, self.clock, message_timeout_s=10**9)
 
-    def run(self, stream: list[Sent]) -> list[Life]:
-        """Return the lives of all entries; a tick is one of the messages."""
+    def run(self, stream: list[Sent]) -> list[Entry]:
+        """Return all entries; a tick is one of the messages."""
         for sent in stream:
             if isinstance(sent.message, Tick):
                 self.rotate()
@@ -87,7 +87,7 @@ class Model:
                 self.take(sent)
         for entry in self.acker.pending():
             self.end(self.alive[entry.root], "pending", entry)
-        return self.lives
+        return self.entries
 
     def rotate(self) -> None:
         """A ROTATED row: JStorm's acker rotates by its clock, which does not move here."""
@@ -102,51 +102,51 @@ class Model:
         entry = self.entry(root)
         if root not in self.alive and entry is None and answer is None:
             return
-        life = self.alive.get(root) or self.begin(root, sent)
-        self.count(life, sent)
+        known = self.alive.get(root) or self.begin(root, sent)
+        self.count(known, sent)
         match answer:
             case Answer(kind=AnswerKind.ACK | AnswerKind.FAIL):
-                life.end_pos, life.end_ns = sent.pos, life.last_ns
-                self.end(life, "acked" if answer.kind is AnswerKind.ACK else "failed", None)
+                known.end_pos, known.end_ns = sent.pos, known.last_ns
+                self.end(known, "acked" if answer.kind is AnswerKind.ACK else "failed", None)
             case _:
-                life.value, life.failed = entry.value, entry.failed
+                known.value, known.failed = entry.value, entry.failed
 
-    def count(self, life: Life, sent: Sent) -> None:
+    def count(self, known: Entry, sent: Sent) -> None:
         now_ns = sent.at_ms * 1_000_000
-        life.n += 1
-        life.first_ns, life.last_ns = min(life.first_ns, now_ns), max(life.last_ns, now_ns)
-        life.last_pos = sent.pos
+        known.n += 1
+        known.first_ns, known.last_ns = min(known.first_ns, now_ns), max(known.last_ns, now_ns)
+        known.last_pos = sent.pos
         match sent.message:
             case AckInit(_, value, task):
-                life.n_init += 1
-                life.spout_task = task
-                life.init_ns = now_ns if life.init_ns is None else min(life.init_ns, now_ns)
-                life.value = value if self.profile.engine is Engine.HERON else (life.value or 0) ^ value
+                known.n_init += 1
+                known.spout_task = task
+                known.init_ns = now_ns if known.init_ns is None else min(known.init_ns, now_ns)
+                known.value = value if self.profile.engine is Engine.HERON else (known.value or 0) ^ value
             case AckAck(_, value):
-                life.n_ack += 1
-                life.value = (life.value or 0) ^ value
+                known.n_ack += 1
+                known.value = (known.value or 0) ^ value
             case AckFail():
-                life.n_fail += 1
-                life.failed = True
+                known.n_fail += 1
+                known.failed = True
             case ResetTimeout():
-                life.n_reset += 1
+                known.n_reset += 1
 
-    def begin(self, root: int, sent: Sent) -> Life:
+    def begin(self, root: int, sent: Sent) -> Entry:
         self.counts[root] = self.counts.get(root, 0) + 1
-        self.alive[root] = Life(root, self.counts[root], sent.pos, sent.at_ms * 1_000_000)
+        self.alive[root] = Entry(root, self.counts[root], sent.pos, sent.at_ms * 1_000_000)
         return self.alive[root]
 
-    def end(self, life: Life, outcome: str, entry: PendingEntry | None) -> None:
-        del self.alive[life.root]
-        life.outcome = outcome
-        self.lives.append(life)
+    def end(self, known: Entry, outcome: str, entry: PendingEntry | None) -> None:
+        del self.alive[known.root]
+        known.outcome = outcome
+        self.entries.append(known)
 
     def drop(self, sent: Sent) -> None:
         kept = {entry.root for entry in self.acker.pending()}
         for root in [root for root in self.alive if root not in kept]:
-            life = self.alive[root]
-            life.end_pos, life.end_ns = sent.pos, sent.at_ms * 1_000_000
-            self.end(life, "expired", None)
+            known = self.alive[root]
+            known.end_pos, known.end_ns = sent.pos, sent.at_ms * 1_000_000
+            self.end(known, "expired", None)
 
     def entry(self, root: int) -> PendingEntry | None:
         return next((entry for entry in self.acker.pending() if entry.root == root), None)
