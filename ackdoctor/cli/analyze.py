@@ -168,7 +168,7 @@ class Analyze:
         )
         report = filter_findings(report, settings)
         for fault in report.unreadable:
-            complain(f"{fault.path}: {fault.reason}", prefix="")
+            complain(f"{fault.path}: {fault.reason}")
         if analysis.row_counts.useless:
             complain(verdict(report, analysis))
         promise = _promise(self, analysis)

@@ -71,9 +71,9 @@ class Diagnose:
                 f"{'the input' if logs == [Path(STDIN)] else logs[0]}: empty, so nothing can be said of it"
             )
         for fault in faults:
-            complain(fault, prefix="")
+            complain(fault)
         if found.other and not (found.signs or found.innermost):
-            complain(f"{logs[0] if logs else 'the text'}: {found.other}", prefix="")
+            complain(f"{logs[0] if logs else 'the text'}: {found.other}")
             return 2
         if faults and not found.lines:
             return 2
@@ -138,7 +138,7 @@ def _logs_in(directory: str, faults: list[str]) -> list[Path]:
         names = ", ".join(f"*{suffix}" for suffix in sorted(_LOG_SUFFIXES))
         raise UsageError(f"{directory}: the directory has no logs: {names}")
     if len(found) < len(files):
-        complain(f"{directory}: {counted(len(files) - len(found), 'file')} ignored: not a log", prefix="")
+        complain(f"{directory}: {counted(len(files) - len(found), 'file')} ignored: not a log")
     return found
 
 

@@ -158,7 +158,7 @@ class Dump(_Options):
             with progress(f"reading {self.file.name}", in_bytes=True) as line:
                 dump = read_dump(self.file, samples=samples, timeout_s=self.message_timeout, progress=line)
         except HprofError as error:
-            complain(f"{self.file}: {error}", prefix="")
+            complain(f"{self.file}: {error}")
             return 2
         findings = judge.findings(dump, profile)
         notes: tuple[str, ...] = ()
@@ -432,8 +432,6 @@ def _complain(faults: Sequence[Unreadable]) -> None:
     """Print at most a hundred faults."""
     for fault in faults[:_MAX_FAULTS]:
         place = f", line {fault.line:,}" if fault.line else ""
-        complain(f"{fault.path}{place}: {fault.reason}", prefix="")
+        complain(f"{fault.path}{place}: {fault.reason}")
     if len(faults) > _MAX_FAULTS:
-        complain(
-            f"{len(faults) - _MAX_FAULTS:,} more faults: --output-format json has all of them", prefix=""
-        )
+        complain(f"{len(faults) - _MAX_FAULTS:,} more faults: --output-format json has all of them")

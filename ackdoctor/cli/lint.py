@@ -435,10 +435,10 @@ def _complain(options: Lint, settings: Settings, report: Report) -> None:
     """Print files that could not be read; and unknown bases, if no summary shows them."""
     for unread in report.unreadable:
         where = f"{unread.path}:{unread.line}:{unread.column}" if unread.line else unread.path
-        complain(f"{where}: {unread.reason}", prefix="")
+        complain(f"{where}: {unread.reason}")
     if options.quiet or options.show_files or settings.output_format not in FOR_PEOPLE:
         for item in report.unknown_bases:
-            complain(str(item), prefix="")
+            complain(str(item))
 
 
 def _print_notes(options: Lint, settings: Settings, report: Report, no_cache_reason: str) -> None:
@@ -506,7 +506,7 @@ def repair(repairs: "Repairs", report: Report, options: Fixing) -> Report:
             sys.stdout.flush()
             sys.stdout.buffer.write(repairs.after.get(options.stdin, repairs.before[options.stdin]))
     for path, why in sorted(repairs.refused.items()):
-        complain(f"{path}: not fixed: {why}", prefix="")
+        complain(f"{path}: not fixed: {why}")
     if not options.quiet:
         complain(_summary(repairs, more, would=options.diff))
     return left

@@ -110,7 +110,7 @@ def complain(text: str, *, prefix: str = "ackdoctor: ") -> None:
 def complain_unread(fault: Unreadable) -> None:
     """Write where and why a file could not be read."""
     place = f"{fault.path}:{fault.line}" if fault.line else fault.path
-    complain(f"{place}: {fault.reason}", prefix="")
+    complain(f"{place}: {fault.reason}")
 
 
 # ---- where a report goes ----

@@ -119,7 +119,7 @@ class Topology:
             reason for judged in topologies for reason in judged.verdict.reasons if reason.fact == _BROKEN
         ]
         for reason in broken:
-            complain(f"{reason.place}: {reason.why}", prefix="")
+            complain(f"{reason.place}: {reason.why}")
         code = exit_code(replace(report, findings=()), settings, named=paths, root=Path.cwd())
         return 1 if short else 2 if broken else code
 

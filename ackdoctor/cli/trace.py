@@ -336,7 +336,7 @@ class _Rows:
                 complain_unread(fault)
         for reason, amount in amounts.items():
             if amount > _MAX_FAULTS:
-                complain(f"{counted(amount - _MAX_FAULTS, 'more file')}: {reason}", prefix="")
+                complain(f"{counted(amount - _MAX_FAULTS, 'more file')}: {reason}")
         if self.first.torn:
             complain(f"{counted(self.first.torn, 'incomplete row')}: the process was killed while writing")
 

@@ -383,10 +383,10 @@ class TestOnSpark:
         document = json.loads(outcome.out)
         assert outcome.code == 2
         assert outcome.err.splitlines() == [
-            "cut.log.gz: cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
-            f"{folder}/cut.parquet: cut off: it has no Parquet footer",
-            f"{folder}/new.jsonl: schema 99; this version of ackdoctor reads up to 1",
-            f"{folder}/nothing.jsonl: the file is empty",
+            "ackdoctor: cut.log.gz: cut off or damaged: Compressed file ended before the end-of-stream marker was reached",
+            f"ackdoctor: {folder}/cut.parquet: cut off: it has no Parquet footer",
+            f"ackdoctor: {folder}/new.jsonl: schema 99; this version of ackdoctor reads up to 1",
+            f"ackdoctor: {folder}/nothing.jsonl: the file is empty",
         ]
         assert document["verdict"].startswith("BROKEN: sql: ")
         assert [finding["code"] for finding in document["findings"]] == ["ACK104", "ACK101"]

@@ -33,6 +33,26 @@ def test_a_path_without_permission_is_not_an_internal_error(shell, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        ("lint",),
+        ("topology",),
+        ("diagnose", "./nowhere.log"),
+        ("heap", "dump"),
+        ("heap", "hist"),
+        ("trace", "report"),
+        ("explain", "66", "--trace"),
+        ("lab", "run"),
+        ("init",),
+    ],
+)
+def test_every_command_reports_a_missing_file_in_one_form(command, shell):
+    outcome = shell(*command, *(() if "./nowhere.log" in command else ("nowhere",)))
+    assert (outcome.code, outcome.out) == (2, "")
+    assert re.fullmatch(r"ackdoctor: .*nowhere.*\n", outcome.err)
+
+
+@pytest.mark.parametrize(
     ("arguments", "what"),
     [
         (["trace", "cat", ""], "TRACE"),
@@ -161,7 +181,7 @@ def test_closed_streams_do_not_change_the_exit_code(tmp_path, typed, code):
         ("lint bolt.py >&-", 1, ""),
         ("explain ACK101 >&-", 0, ""),
         ("lint - <&-", 0, "no findings in 1 file, 0 components\n"),
-        ("diagnose - <&-", 2, "the input: empty, so nothing can be said of it\n"),
+        ("diagnose - <&-", 2, "ackdoctor: the input: empty, so nothing can be said of it\n"),
         ("lint bolt.py 2>&- >&-", 1, ""),
     ],
 )

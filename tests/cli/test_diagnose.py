@@ -69,7 +69,7 @@ def test_a_directory_means_the_logs_in_it(shell):
     Path("other.log").write_text(line.format(3, "subprocess heartbeat timeout"))
     for arguments in (["t", "other.log"], ["other.log", "t", "t/6700/worker.log"], ["t"]):
         outcome = shell("diagnose", *arguments)
-        assert outcome.err == "t: 1 file ignored: not a log\n"
+        assert outcome.err == "ackdoctor: t: 1 file ignored: not a log\n"
         assert outcome.code == 1
         assert "\nanchored too late  t/6700/worker.log, line 1\n" in outcome.out
         assert ("other.log, line 1" in outcome.out) == (arguments != ["t"])
@@ -81,7 +81,7 @@ def test_an_unreadable_directory_is_named(shell, monkeypatch):
 
     Path("t").mkdir()
     monkeypatch.setattr(os, "scandir", refused)
-    assert shell("diagnose", "t") == (2, "", "t: cannot be read: Permission denied\n")
+    assert shell("diagnose", "t") == (2, "", "ackdoctor: t: cannot be read: Permission denied\n")
 
 
 def test_a_folder_without_logs_is_not_called_clean(shell):
@@ -97,7 +97,7 @@ def test_a_folder_without_logs_is_not_called_clean(shell):
 def test_noise_is_not_called_clean(shell, zipped):
     noise = random.Random(7).randbytes(5_000)
     Path("worker.log").write_bytes(gzip.compress(noise) if zipped else noise)
-    assert shell("diagnose", "worker.log") == (2, "", "worker.log: cannot be read: no text\n")
+    assert shell("diagnose", "worker.log") == (2, "", "ackdoctor: worker.log: cannot be read: no text\n")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "gbk", "shift_jis", "koi8-r", "latin-1"])
@@ -194,7 +194,7 @@ def test_binary_files_are_not_called_clean(command, magic, reason, piped, zipped
     Path("worker.log").write_bytes(gzip.compress(content) if zipped else content)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path("worker.log").read_bytes())))
     name = "-" if piped else "worker.log"
-    assert shell(*command, name) == (2, "", f"{name}: cannot be read: {reason}\n")
+    assert shell(*command, name) == (2, "", f"ackdoctor: {name}: cannot be read: {reason}\n")
 
 
 ACKED_TWICE = b"x\nAcked a non-existent or already acked/failed id: 3\n"
@@ -212,7 +212,11 @@ def test_an_unreadable_log_is_reported_in_one_line(shell, monkeypatch):
 
     Path("worker.log").mkdir()
     monkeypatch.setattr(Path, "stat", refused)
-    assert shell("diagnose", "worker.log") == (2, "", "worker.log: cannot be read: Is a directory\n")
+    assert shell("diagnose", "worker.log") == (
+        2,
+        "",
+        "ackdoctor: worker.log: cannot be read: Is a directory\n",
+    )
 
 
 def test_a_pipe_is_opened_once(shell):
@@ -230,7 +234,7 @@ def test_a_cut_archive_is_diagnosed_as_far_as_it_goes(shell):
     outcome = shell("diagnose", "worker.log.1.gz")
     assert outcome.code == 2
     assert "acked twice  line 2" in outcome.out
-    assert outcome.err.startswith("worker.log.1.gz: cannot be read: Compressed file ended")
+    assert outcome.err.startswith("ackdoctor: worker.log.1.gz: cannot be read: Compressed file ended")
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
@@ -258,7 +262,7 @@ ROW = '{"schema":1,"kind":7,"time_ns":0,"seq":0,"component":"sql"}\n'
 )
 def test_a_file_for_another_command_is_not_called_clean(text, reason, shell):
     Path("some.txt").write_text(text)
-    assert shell("diagnose", "some.txt") == (2, "", f"some.txt: {reason}\n")
+    assert shell("diagnose", "some.txt") == (2, "", f"ackdoctor: some.txt: {reason}\n")
 
 
 def test_a_log_with_a_histogram_in_it_is_a_log(shell):

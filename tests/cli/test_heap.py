@@ -86,7 +86,7 @@ def test_a_file_that_is_neither_trace_nor_log_is_named(shell):
     Path("worker.hprof").write_bytes(acker_heap().hprof())
     Path("notes.txt").write_text("nothing\n")
     outcome = shell("heap", "dump", "worker.hprof", "--trace", "notes.txt")
-    assert outcome.err == "notes.txt: no part of a trace, nor a worker's log\n"
+    assert outcome.err == "ackdoctor: notes.txt: no part of a trace, nor a worker's log\n"
     assert outcome.code == 2
 
 
@@ -163,7 +163,9 @@ def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
     Path("worker.hprof").write_bytes(acker_heap(entries=50).hprof()[:6000])
     outcome = shell("heap", "dump", "worker.hprof")
     assert outcome.code == 2
-    assert outcome.err.startswith("worker.hprof: cut off after 6,000 bytes, within the record at byte ")
+    assert outcome.err.startswith(
+        "ackdoctor: worker.hprof: cut off after 6,000 bytes, within the record at byte "
+    )
     assert "\n  incomplete: cut off after 6,000 bytes" in outcome.out
     assert "acker 1: Acker.pending.buckets" in outcome.out
 
@@ -177,14 +179,14 @@ def test_a_cut_dump_is_reported_as_far_as_it_goes(shell):
 )
 def test_a_file_that_is_not_a_dump_is_reported_in_one_line(content, reason, shell):
     Path("worker.hprof").write_bytes(content)
-    assert shell("heap", "dump", "worker.hprof") == (2, "", f"worker.hprof: {reason}\n")
+    assert shell("heap", "dump", "worker.hprof") == (2, "", f"ackdoctor: worker.hprof: {reason}\n")
 
 
 def test_a_missing_dump_is_reported_in_one_line(shell):
     assert shell("heap", "dump", "no.hprof") == (
         2,
         "",
-        "no.hprof: cannot be read: No such file or directory\n",
+        "ackdoctor: no.hprof: cannot be read: No such file or directory\n",
     )
 
 

@@ -66,7 +66,7 @@ def test_a_truncated_histogram_hides_no_growth(shell):
     assert "\n  3 histograms over 120.0 s: 1.4 MB at first, 1.6 MB at last\n" in outcome.out
     assert (
         outcome.err
-        == "a.txt, line 17: the histogram is cut off and ignored: its last line, Total, is missing\n"
+        == "ackdoctor: a.txt, line 17: the histogram is cut off and ignored: its last line, Total, is missing\n"
     )
 
 
@@ -107,7 +107,7 @@ def test_histograms_of_two_workers_are_not_compared(shell):
     assert outcome.out.splitlines()[1] == "  4 histograms over 300.0 s: 500.0 kB at first, 800.0 kB at last"
     assert (
         outcome.err
-        == "a.txt: 2 histograms of JVM 18 ignored, since most are of 17: run the command once for each JVM\n"
+        == "ackdoctor: a.txt: 2 histograms of JVM 18 ignored, since most are of 17: run the command once for each JVM\n"
     )
 
 
@@ -130,7 +130,7 @@ def jcmd_that(monkeypatch, answers):
     ("end", "code", "error"),
     [
         (KeyboardInterrupt(), 0, "ackdoctor: interrupted: 3 histograms of 6 taken"),
-        (UsageError("--pid 7: jcmd cannot reach it: no such process"), 2, "pid 7: gone after 3 histograms: --pid 7: jcmd cannot reach it: no such process"),
+        (UsageError("--pid 7: jcmd cannot reach it: no such process"), 2, "ackdoctor: pid 7: gone after 3 histograms: --pid 7: jcmd cannot reach it: no such process"),
     ],
 )  # fmt: skip
 def test_histograms_taken_before_the_jvm_ends_are_judged(end, code, error, shell, monkeypatch):
@@ -194,7 +194,7 @@ def test_only_histograms_after_collections_are_compared(shell):
     [
         ([], "ackdoctor: name files with histograms, or a JVM with --pid PID\n"),
         (["a.txt", "--pid", "1"], "ackdoctor: --pid takes histograms itself: name no files with it\n"),
-        (["a.txt"], "a.txt: cannot be read: No such file or directory\n"),
+        (["a.txt"], "ackdoctor: a.txt: cannot be read: No such file or directory\n"),
         (["4711"], "ackdoctor: 4711: no such file; name a JVM with --pid 4711\n"),
         (["a.txt", "--xmx", "much"], "ackdoctor: --xmx: 'much' is not a size; write 768m or 4g\n"),
     ],
@@ -207,7 +207,7 @@ def test_a_text_without_rows_is_no_histogram(shell):
     Path("a.txt").write_text("hello\n")
     assert (
         shell("heap", "hist", "a.txt").err
-        == "a.txt: no class histogram: no line like `1:  1000  40000  java.lang.Long`\n"
+        == "ackdoctor: a.txt: no class histogram: no line like `1:  1000  40000  java.lang.Long`\n"
     )
 
 

@@ -111,7 +111,7 @@ def test_a_gitignore_that_is_too_large_is_named_and_not_used(shell):
     Path(".gitignore").write_text("bolt.py\n" + "x\n" * 60_000)
     outcome = shell("lint", "--no-cache", "--statistics", ".")
     assert outcome.code == 1
-    assert outcome.err == ".gitignore: not used: larger than 100,000 bytes\n"
+    assert outcome.err == "ackdoctor: .gitignore: not used: larger than 100,000 bytes\n"
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def broken(monkeypatch, tmp_path):
     monkeypatch.setattr(checks, "check_component", check_component)
 
 
-LINE = "bad.py:4:0: internal error in BadBolt: ValueError: not enough values\n"
+LINE = "ackdoctor: bad.py:4:0: internal error in BadBolt: ValueError: not enough values\n"
 
 
 def test_a_component_whose_calls_are_too_deep_is_named_and_the_exit_code_is_2(shell, broken, monkeypatch):
@@ -43,7 +43,7 @@ def test_a_component_whose_calls_are_too_deep_is_named_and_the_exit_code_is_2(sh
     monkeypatch.setattr(checks, "check_component", check_component)
     outcome = shell("lint", "--no-cache", ".")
     assert outcome.code == 2
-    assert outcome.err == "bad.py:4:0: calls nested too deeply; `BadBolt` is not judged\n"
+    assert outcome.err == "ackdoctor: bad.py:4:0: calls nested too deeply; `BadBolt` is not judged\n"
 
 
 @pytest.mark.parametrize("more", [[], ["--exit-zero"], ["--quiet"], ["--output-format", "json-lines"]])
@@ -99,7 +99,7 @@ def test_a_failing_rule_does_not_stop_other_rules(shell, tmp_path, monkeypatch):
     monkeypatch.setattr(checks, "load", lambda: broken)
     outcome = shell("lint", "--no-cache", "--output-format", "concise", ".")
     assert outcome.code == 2
-    assert outcome.err == "good.py:4:0: internal error in CountBolt, ACK104: MemoryError\n"
+    assert outcome.err == "ackdoctor: good.py:4:0: internal error in CountBolt, ACK104: MemoryError\n"
     assert "ACK103" in outcome.out
 
 
@@ -119,6 +119,6 @@ def test_a_failing_reader_does_not_stop_other_files(shell, tmp_path, monkeypatch
     outcome = shell("lint", "--no-cache", "--output-format", "concise", ".")
     assert "good.py:9:9: ACK103" in outcome.out
     assert outcome.code == 2
-    assert outcome.err.startswith("bad.py: internal error")
+    assert outcome.err.startswith("ackdoctor: bad.py: internal error")
     assert outcome.err.endswith("ValueError: no such thing\n")
     assert outcome.err.count("\n") == 1

@@ -129,7 +129,7 @@ def test_a_partly_read_file_sets_the_exit_code_only_if_it_is_named(shell):
     Path("bolt.py").unlink()
     Path("CountBolt.java").write_text(JAVA.replace("this.collector = collector;", "int x = (;"))
     outcome = shell("lint")
-    assert outcome.err.startswith("CountBolt.java:14:")
+    assert outcome.err.startswith("ackdoctor: CountBolt.java:14:")
     assert outcome.out.splitlines()[-1] == "1 finding (1 error) in 1 file, 1 component · 1 file read in part"
     assert outcome.code == 1
     assert shell("lint", "CountBolt.java").code == 2
@@ -139,4 +139,7 @@ def test_a_partly_read_file_sets_the_exit_code_only_if_it_is_named(shell):
 def test_a_named_kotlin_file_is_refused(shell):
     Path("K.kt").write_text(SCALA)
     outcome = shell("lint", "K.kt")
-    assert (outcome.code, outcome.err) == (2, "K.kt: Kotlin; only Python and Java source is read\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "ackdoctor: K.kt: Kotlin; only Python and Java source is read\n",
+    )

@@ -187,7 +187,7 @@ def test_a_notebook_is_not_called_clean(shell):
     Path("notebook.ipynb").write_text('{"cells": []}')
     outcome = shell("lint", "notebook.ipynb")
     assert outcome.code == 2
-    assert outcome.err == "notebook.ipynb: a notebook; only Python and Java source is read\n"
+    assert outcome.err == "ackdoctor: notebook.ipynb: a notebook; only Python and Java source is read\n"
 
 
 def test_settings_come_from_the_folder_of_the_paths(shell):
@@ -206,7 +206,9 @@ def test_a_broken_file_is_reported_and_the_rest_is_linted(shell):
     assert outcome.code == 1
     assert codes(outcome.out) == ["bolt.py:9 ACK101"]
     assert [entry["path"] for entry in json.loads(outcome.out)["unreadable"]] == ["broken.py"]
-    assert re.fullmatch(r"broken\.py:[23]:\d+: .+\n", outcome.err)  # the position depends on Python's parser
+    assert re.fullmatch(
+        r"ackdoctor: broken\.py:[23]:\d+: .+\n", outcome.err
+    )  # the position depends on Python's parser
 
 
 def test_a_broken_file_that_is_named_exits_2(shell):
@@ -223,7 +225,7 @@ def test_syntax_errors_without_a_framework_count_in_named_files_only(shell, name
     write(Path(), {name: text, "old.py": "print 'Python 2'\n", "ok.py": "pattern = '\\d'\n"})
     named = shell("lint", name, "old.py", "ok.py")
     assert (named.code, named.err.count("\n")) == (2, 1)
-    assert named.err.startswith(place)
+    assert named.err.startswith(f"ackdoctor: {place}")
     assert shell("lint", ".")[::2] == (0, "")
 
 
@@ -240,7 +242,7 @@ def test_a_broken_link_has_nothing_to_read(shell):
     Path(".#bolt.py").symlink_to("user@host.1234")
     Path("healthy.py").write_text("from streamparse import Bolt\n")
     outcome = shell("lint", ".")
-    assert (outcome.code, outcome.err) == (0, ".#bolt.py: a broken symbolic link\n")
+    assert (outcome.code, outcome.err) == (0, "ackdoctor: .#bolt.py: a broken symbolic link\n")
 
 
 def test_standard_input_is_linted_under_its_name(shell, monkeypatch):
@@ -325,14 +327,17 @@ def test_a_link_that_leads_back_up_changes_no_exit_code(shell, monkeypatch, tmp_
     outcome = shell("lint", "--no-cache", ".")
     assert (outcome.code, outcome.err) == (
         code,
-        "up: a symbolic link that leads back to a directory above it\n",
+        "ackdoctor: up: a symbolic link that leads back to a directory above it\n",
     )
 
 
 def test_a_link_loop_is_named(shell):
     Path("loop.py").symlink_to("loop.py")
     outcome = shell("lint", "loop.py")
-    assert (outcome.code, outcome.err) == (2, "loop.py: a symbolic link that leads back to itself\n")
+    assert (outcome.code, outcome.err) == (
+        2,
+        "ackdoctor: loop.py: a symbolic link that leads back to itself\n",
+    )
 
 
 def test_statistics_count_by_rule(shell):
@@ -520,7 +525,9 @@ def test_a_topology_on_standard_input_is_refused(shell, monkeypatch):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(WINDOW.encode())))
     outcome = shell("lint", "-", "--stdin-filename", "averages.yaml", "--quiet")
     assert (outcome.code, outcome.out) == (2, "")
-    assert outcome.err == "averages.yaml: a topology is read from a file, not from standard input\n"
+    assert (
+        outcome.err == "ackdoctor: averages.yaml: a topology is read from a file, not from standard input\n"
+    )
 
 
 @pytest.mark.parametrize("rule", ["ack101", "Ack1", "MISSING-ACK", "Missing-Ack"])

@@ -121,7 +121,7 @@ def test_a_read_only_file_is_left_alone(shell):
     Path("a.py").chmod(0o444)
     outcome = shell("lint", "--fix")
     assert (outcome.code, Path("a.py").read_text()) == (1, SICK)
-    assert "a.py: not fixed: it is read-only\n" in outcome.err
+    assert "ackdoctor: a.py: not fixed: it is read-only\n" in outcome.err
 
 
 def test_a_symbolic_link_is_left_alone(shell, tmp_path_factory):
@@ -130,7 +130,7 @@ def test_a_symbolic_link_is_left_alone(shell, tmp_path_factory):
     Path("a.py").symlink_to(target)
     outcome = shell("lint", "--fix", "a.py")
     assert (outcome.code, target.read_text(), Path("a.py").is_symlink()) == (1, SICK, True)
-    assert "a.py: not fixed: it is a symbolic link; name its target\n" in outcome.err
+    assert "ackdoctor: a.py: not fixed: it is a symbolic link; name its target\n" in outcome.err
 
 
 def test_a_file_that_changes_during_the_run_is_left_alone(shell, monkeypatch):
@@ -144,7 +144,7 @@ def test_a_file_that_changes_during_the_run_is_left_alone(shell, monkeypatch):
     monkeypatch.setattr(repair.Repairs, "write", late)
     outcome = shell("lint", "--fix")
     assert (outcome.code, Path("a.py").read_text()) == (1, SICK + "# edited\n")
-    assert "a.py: not fixed: it changed during the run\n" in outcome.err
+    assert "ackdoctor: a.py: not fixed: it changed during the run\n" in outcome.err
 
 
 def test_options_that_write_something_else_exclude_a_fix(shell):

@@ -177,7 +177,7 @@ def test_no_topology_is_an_error_that_says_what_was_looked_for(shell, found):
 def test_an_unreadable_file_is_named_and_the_rest_is_shown(shell, found):
     found(words(), unreadable=(Unreadable(path="flux.yaml", line=11, column=1, reason="not YAML"),))
     code, out, err = shell("topology")
-    assert (code, err) == (2, "flux.yaml:11: not YAML\n")
+    assert (code, err) == (2, "ackdoctor: flux.yaml:11: not YAML\n")
     assert "WordCount: at most once" in out
 
 
@@ -187,7 +187,7 @@ def test_a_topology_whose_file_does_not_parse_is_unreadable(shell, found):
     gaps = [Gap(why, Place("flux.yaml", 11))]
     found(words(verdict(Word.AT_MOST_ONCE, Word.EXACTLY_ONCE, reasons=[broken], gaps=gaps)))
     code, out, err = shell("topology")
-    assert (code, err) == (2, "flux.yaml:11: expected <block end>\n")
+    assert (code, err) == (2, "ackdoctor: flux.yaml:11: expected <block end>\n")
     assert "It depends on flux.yaml:11" in out
 
 

@@ -115,7 +115,7 @@ def test_rows_before_an_incomplete_line_are_read(shell):
     outcome = shell("trace", "report", "trace")
     assert outcome.code == 2
     assert outcome.out.startswith("INCOMPLETE: nothing is wrong in what could be read (1 root)\n")
-    assert outcome.err.startswith(f"{part}:3: the last line was not finished\n")
+    assert outcome.err.startswith(f"ackdoctor: {part}:3: the last line was not finished\n")
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,12 @@ def test_a_trace_without_rows_about_acking_is_not_ok_in_any_format(shell, rows, 
 
 
 def test_a_missing_trace_exits_2(shell):
-    assert shell("trace", "report", "nowhere") == (2, "", "nowhere: no such file or directory\n")
-    assert shell("explain", "66", "--trace", "nowhere") == (2, "", "nowhere: no such file or directory\n")
+    assert shell("trace", "report", "nowhere") == (2, "", "ackdoctor: nowhere: no such file or directory\n")
+    assert shell("explain", "66", "--trace", "nowhere") == (
+        2,
+        "",
+        "ackdoctor: nowhere: no such file or directory\n",
+    )
     document = json.loads(shell("trace", "report", "nowhere", "--output-format", "json").out)
     assert document["verdict"].startswith("INCOMPLETE: ")
 
@@ -269,8 +273,8 @@ def test_a_folder_full_of_other_files_does_not_hide_the_report(shell):
     part = next(Path("trace").rglob("part-*"))
     part.write_bytes(part.read_bytes()[:-3])
     errors = shell("trace", "report", "trace").err.splitlines()
-    assert errors[:2] == ["trace/00.txt: no part of a trace", "trace/01.txt: no part of a trace"]
-    assert "3 more files: no part of a trace" in errors
+    assert errors[:2] == [f"ackdoctor: trace/0{number}.txt: no part of a trace" for number in (0, 1)]
+    assert "ackdoctor: 3 more files: no part of a trace" in errors
     assert sum(line.endswith("no part of a trace") for line in errors) == 11
     assert (
         len(json.loads(shell("trace", "report", "trace", "--output-format", "json").out)["unreadable"]) >= 13

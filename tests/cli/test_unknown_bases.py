@@ -101,7 +101,9 @@ def test_without_a_summary_unknown_bases_go_to_standard_error(shell, more):
     Path("bolts.py").write_text(PYTHON)
     outcome = shell("lint", "--no-cache", *more, ".")
     assert outcome.code == 0
-    assert outcome.err.startswith("bolts.py:4: CountBolt has process(self, tup) and was not analysed")
+    assert outcome.err.startswith(
+        "ackdoctor: bolts.py:4: CountBolt has process(self, tup) and was not analysed"
+    )
 
 
 def test_json_and_the_cache_hold_unknown_bases(shell):

@@ -90,7 +90,7 @@ def test_a_very_long_line_is_cut_and_the_next_one_read(shell, monkeypatch, zippe
     assert outcome.code == 2
     assert (
         outcome.err
-        == "worker.log: cannot be read: a line of more than 100,000 characters: this is not text\n"
+        == "ackdoctor: worker.log: cannot be read: a line of more than 100,000 characters: this is not text\n"
     )
     assert outcome.out.startswith("anchored too late  line 1\n")
 
@@ -116,20 +116,20 @@ def test_a_well_compressed_log_is_no_bomb(shell, monkeypatch):
 
 def test_a_device_is_named(shell):
     outcome = shell("diagnose", "/dev/zero")
-    assert (outcome.code, outcome.err) == (2, "/dev/zero: cannot be read: a device, not a file\n")
+    assert (outcome.code, outcome.err) == (2, "ackdoctor: /dev/zero: cannot be read: a device, not a file\n")
 
 
 @pytest.mark.timeout(SECONDS)
 def test_a_pipe_without_a_writer_is_rejected(shell, monkeypatch):
     monkeypatch.setattr(hprof, "_PATIENCE_S", 0.2)
     os.mkfifo("worker.log")
-    error = "worker.log: cannot be read: nothing was written into the pipe for 0 s; for a slow writer pass `-` and use standard input\n"
+    error = "ackdoctor: worker.log: cannot be read: nothing was written into the pipe for 0 s; for a slow writer pass `-` and use standard input\n"
     assert shell("diagnose", "worker.log").err == error
     Path("t").mkdir()
     os.mkfifo("t/a.log")
     Path("t/worker.log").write_text("all is well\n")
     outcome = shell("diagnose", "t")
-    assert (outcome.code, outcome.err) == (0, "t: 1 file ignored: not a log\n")
+    assert (outcome.code, outcome.err) == (0, "ackdoctor: t: 1 file ignored: not a log\n")
 
 
 def test_the_log_of_a_database_is_skipped(shell):
@@ -137,7 +137,7 @@ def test_the_log_of_a_database_is_skipped(shell):
     Path("t/storm_rocks/000004.log").write_bytes(random.Random(1).randbytes(3_000))
     Path("t/worker.log").write_text("all is well\n")
     outcome = shell("diagnose", "t")
-    assert (outcome.code, outcome.err) == (0, "t: 1 file ignored: not a log\n")
+    assert (outcome.code, outcome.err) == (0, "ackdoctor: t: 1 file ignored: not a log\n")
     Path("t/storm_rocks/000004.log").write_text("Anchored onto 7 after ack/fail\n")
     assert shell("diagnose", "t").code == 1
 

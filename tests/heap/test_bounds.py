@@ -144,7 +144,7 @@ def test_a_path_that_is_not_a_file_is_reported_in_one_line(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(hprof, "_PATIENCE_S", 0.05)
     make(Path("worker"))
-    assert shell("heap", *command, "worker") == (2, "", f"worker: cannot be read: {said}\n")
+    assert shell("heap", *command, "worker") == (2, "", f"ackdoctor: worker: cannot be read: {said}\n")
 
 
 def test_a_named_pipe_with_a_writer_is_read(tmp_path):
