@@ -105,26 +105,29 @@ def _in_callbacks(context: RuleContext) -> Iterator[Finding]:
             if token in done_by_handler:  # ack-before-done reports the handler's ack
                 continue
             done = next(completions(ended.path, token), None)
-            at = _place_of_error(context, ended, done) if done is not None else None
-            if at is not None and context.is_first(at):
+            found = _place_of_error(context, ended, done) if done is not None else None
+            if found is not None and context.is_first(found[:2]):
                 yield context.finding(
                     context.words("callback", tup=tuple_words(token), advice=advice(context, token)),
                     Misuse.SWALLOWED,
-                    at,
+                    found[:2],
                     flow=flow,
                     path=ended.path,
                     token=token,
                     severity=Severity.WARNING,
-                    confidence=Confidence.MAY,
+                    confidence=Confidence.MUST if found[2] and not flow.limited else Confidence.MAY,
                 )
 
 
-def _place_of_error(context: RuleContext, ended: Ended, done: Path) -> tuple[Function, Span] | None:
-    """Return where a callback that acks learns of the failure, or where a stage before it discards the error."""
+def _place_of_error(context: RuleContext, ended: Ended, done: Path) -> tuple[Function, Span, bool] | None:
+    """Return where a callback that acks learns of the failure, or where a stage before it discards the error.
+
+    The flag says whether the callback certainly gets the failure.
+    """
     branch = failure_branch(context, ended)
     if branch is not None and done.function is ended.path.function and done.index in branch.steps:
         learned = done.step if branch.test is None else done.function.cfg.steps[branch.test]
-        return done.function, learned.span
+        return done.function, learned.span, branch.sure
     if ended.deferral is None or _is_of_success(ended.path):
         return None
     function, stage = ended.deferral.function, ended.deferral.step.op
@@ -133,7 +136,8 @@ def _place_of_error(context: RuleContext, ended: Ended, done: Path) -> tuple[Fun
         if before is None:
             break
         if last_name(before.func) in ERROR_STAGES:
-            return _discarding_stage(context, function, before)
+            found = _discarding_stage(context, function, before)
+            return (*found, False) if found is not None else None
         stage = before
     return None
 

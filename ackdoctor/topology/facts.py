@@ -43,7 +43,7 @@ from ackdoctor.topology.early_acks import stages_at_return, stored_data
 from ackdoctor.topology.libraries import LINGER
 from ackdoctor.topology.settings import number_of
 from ackdoctor.topology.spout_facts import on_fail, source_of
-from ackdoctor.topology.swallowed import acked_failures, likely_swallowed
+from ackdoctor.topology.swallowed import likely_swallowed, unread_futures
 from ackdoctor.topology.unawaited import unawaited
 
 _INPUTS = (EntryKind.DATA, EntryKind.BATCH)
@@ -81,7 +81,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         )
         if not facts.stateful:
             facts.acks_early, facts.keeps = stored_data(context)
-        facts.faults += (*unawaited(context), *acked_failures(context))
+        facts.faults += (*unawaited(context), *unread_futures(context))
         known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
         facts.faults += tuple(
             fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known

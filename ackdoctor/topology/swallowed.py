@@ -1,47 +1,22 @@
-"""Exception handlers and callbacks after which a failure is forgotten, and that lint leaves alone.
+"""Exception handlers and callbacks of futures after which a failure is forgotten, and that lint leaves alone.
 
 Lint reports a handler only if the hidden work certainly is the tuple's.  For the guarantee it is enough that the handler
 is broad, or catches errors of a client, that it only logs, and that the tuple is acked: a record is dropped.
 
-A client reports the failure of asynchronous work to a callback.  If the callback acks the tuple then, the failure is lost.
+A future gives its callback the result or the failure.  If the callback acks the tuple without a look, a failure is lost.
 """
 
-import re
 from collections.abc import Iterator
 
-from ackdoctor.checks.facts.dataflow import (
-    canonical_form,
-    derived_names,
-    handler_steps,
-    mentions_any,
-    raising_steps,
-    reachable,
-    tuple_names,
-)
+from ackdoctor.checks.facts.dataflow import handler_steps, mentions_any, raising_steps, reachable, tuple_names
 from ackdoctor.checks.facts.fields import uses_resource
 from ackdoctor.checks.facts.handlers import is_broad, is_of_client
 from ackdoctor.checks.hidden_failures import hides_failure
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Flow
-from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.expressions import last_name, operands
 from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS
-from ackdoctor.model.cfg import (
-    ENTRY,
-    EXIT,
-    Call,
-    Catch,
-    Compare,
-    EdgeKind,
-    Expr,
-    Function,
-    Instr,
-    Literal,
-    Next,
-    Not,
-    Param,
-    Return,
-    Test,
-)
+from ackdoctor.model.cfg import EXIT, Call, Catch, EdgeKind, Function, Instr, Next, Return
 from ackdoctor.model.dialect import EntryKind, VerbKind
 from ackdoctor.model.protocol import Op
 from ackdoctor.model.topology import Fault, Place
@@ -50,11 +25,10 @@ from ackdoctor.rulebook import SWALLOWED_FAILURE
 _CODE = SWALLOWED_FAILURE
 _EMITS = (VerbKind.EMIT, VerbKind.EMIT_MANY)
 _MESSAGE = "this handler hides a failure, and the tuple is acked: its record is dropped"
-_CALLBACK = "this callback hears of a failure and acks the tuple: its record is dropped"
-_FAILED = frozenset("failed failure error errback onfailure onthrowable onerror onexception".split())
-_FAILED_RUNNERS = frozenset("exceptionally addErrback add_errback onFailure doOnError".split())
-_FAILURE_AT = {"whenComplete": 1, "handle": 1, "send": 1, "add_done_callback": 0, "addBoth": 0}
-_THROWABLE = re.compile(r"(?:.*\.)?\w*(?:Throwable|Exception|Error)")
+_CALLBACK = (
+    "this callback of a future never asks whether the work failed, and acks the tuple: its record is dropped"
+)
+_FUTURE_CALLBACKS = frozenset({"add_done_callback", "addBoth"})
 
 
 def likely_swallowed(context: RuleContext) -> Iterator[Fault]:
@@ -124,81 +98,13 @@ def _is_acked_after(context: RuleContext, function: Function, after: set[int], a
     return EXIT in after and (bool(acks) or context.component.auto_ack is False)
 
 
-# ---- callbacks ----
-
-
-def acked_failures(context: RuleContext) -> Iterator[Fault]:
-    """Yield a fault for each ack in a callback that runs although the work has failed."""
+def unread_futures(context: RuleContext) -> Iterator[Fault]:
+    """Yield a fault for each ack in the callback of a future that never uses the future, which holds the result or the error."""
     for _, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if done.op is Op.ACK and done.deferral is not None:
-            function, runner = done.function, done.deferral.runner
-            at = function.cfg.steps.index(done.step)
-            if any(at in steps for steps in _after_failure(context, function, runner)):
+        if done.op is Op.ACK and done.deferral is not None and done.deferral.runner in _FUTURE_CALLBACKS:
+            function = done.function
+            names = frozenset(param.name for param in function.params if param.name != function.receiver)
+            values = (value for step in function.cfg.steps for value in operands(step.op))
+            if not any(mentions_any(value, names) for value in values):
                 place = Place(function.path, done.step.span.line)
                 yield Fault(_CODE, must=True, place=place, message=_CALLBACK)
-
-
-def _after_failure(context: RuleContext, function: Function, runner: str) -> Iterator[set[int]]:
-    """Yield the steps of a callback that run after a failure, if none of them reacts to it."""
-    every = reachable(function, [ENTRY])
-    if runner in _FAILED_RUNNERS or function.name.replace("_", "").lower() in _FAILED:
-        starts = [(every, every)]
-    else:
-        starts = list(_sides_of_failure(function, _failure(function, runner), every))
-    for steps, only in starts:
-        if all(_forgets(context, function, index) for index in only):
-            yield steps
-
-
-def _failure(function: Function, runner: str) -> Param | None:
-    """Return the parameter of a callback that holds the failure, if there was one."""
-    params = [param for param in function.params if param.kind == "positional"]
-    typed = [param for param in params if param.type and _THROWABLE.fullmatch(param.type)]
-    at = _FAILURE_AT.get(runner, len(params))
-    return next(iter([*typed, *params[at : at + 1]]), None)
-
-
-def _sides_of_failure(
-    function: Function, failure: Param | None, every: set[int]
-) -> Iterator[tuple[set[int], set[int]]]:
-    """Yield the steps that run after a failure, and those that run then only: all steps, if no test asks for it."""
-    if failure is None:
-        return
-    names = derived_names(function, frozenset({failure.name}))
-    steps = function.cfg.steps
-    asked = False
-    for step in steps:
-        condition = canonical_form(function, step.op.condition) if isinstance(step.op, Test) else None
-        if condition is not None and mentions_any(condition, names):
-            asked = True
-            failed, well = _edges(condition)
-            after, other = (
-                reachable(function, [edge.target for edge in step.edges if edge.kind is kind])
-                for kind in (failed, well)
-            )
-            yield after, after - other
-    if not asked and not any(
-        isinstance(step.op, Call) and not step.op.dropped and mentions_any(step.op.func, names)
-        for step in steps
-    ):
-        yield every, every  # `future.result()` raises the failure
-
-
-def _edges(condition: Expr) -> tuple[EdgeKind, EdgeKind]:
-    """Return the edges of a test for a failure: where there is one, and where there is none."""
-    match condition:
-        case Not(value=value):
-            well, failed = _edges(value)
-            return failed, well
-        case Compare(op="==" | "is", right=Literal(value=None)):
-            return EdgeKind.FALSE, EdgeKind.TRUE
-        case _:
-            return EdgeKind.TRUE, EdgeKind.FALSE
-
-
-def _forgets(context: RuleContext, function: Function, index: int) -> bool:
-    """Whether a step of a callback acks, or leaves no trace of the failure."""
-    op = function.cfg.steps[index].op
-    if isinstance(op, Call) and context.verb_kind(function, op) is VerbKind.ACK:
-        return True
-    return hides_failure(context, function, index)

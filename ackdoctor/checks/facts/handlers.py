@@ -180,11 +180,15 @@ def _opens_connection(context: RuleContext, function: Function, call: Call) -> b
 
 
 class FailureBranch(NamedTuple):
-    """The steps of a callback that run if the work failed, and the test that learns it (None: it is called for errors only)."""
+    """The steps of a callback that run if the work failed, and the test that learns it (None: it is called for errors only).
+
+    `sure` is false if only the name of a parameter says that it is an error.
+    """
 
     test: int | None
     via: EdgeKind
     steps: set[int]
+    sure: bool
 
 
 def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
@@ -204,14 +208,16 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
             case Compare(left=Name() as tested, op="is", right=Literal(value=None)), same if tested in errors:
                 failed = EdgeKind.FALSE if same else EdgeKind.TRUE
                 starts = [edge.target for edge in step.edges if edge.kind is failed]
-                branches.append(FailureBranch(index, failed, reachable(function, starts)))
+                branches.append(FailureBranch(index, failed, reachable(function, starts), tested in typed))
             case _:
                 pass
     names = frozenset(each.id for each in errors)
     is_read = any(mentions_any(value, names) for step in steps for value in operands(step.op))
     by_caller = ended.deferral is not None and ended.deferral.runner in ERROR_STAGES
     if not branches and (typed or by_caller or (errors and len(params) > 1 and not is_read)):
-        branches = [FailureBranch(None, EdgeKind.NEXT, reachable(function, [ENTRY]))]
+        branches = [
+            FailureBranch(None, EdgeKind.NEXT, reachable(function, [ENTRY]), bool(typed) or by_caller)
+        ]
     for index in branches[0].steps if len(branches) == 1 else ():
         op = steps[index].op
         acts = isinstance(op, Call) and not is_no_remedy(context, function, index, op)
