@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import handler_steps, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
-from ackdoctor.checks.facts.handlers import failure_branch, is_no_remedy
+from ackdoctor.checks.facts.handlers import failure_branch, has_no_remedy
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.domains.tuples import is_whole_slice
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
@@ -157,14 +157,8 @@ def _silent_handler(context: RuleContext, end: Ended) -> Path | None:
         if isinstance(op, Test):
             return None
         if isinstance(op, Catch) and after is not None and after.via is EdgeKind.TRUE:
-            steps = visit.function.cfg.steps
-            calls = ((each, steps[each].op) for each in handler_steps(visit.function, visit.index))
-            quiet = all(
-                is_no_remedy(context, visit.function, each, call)
-                for each, call in calls
-                if isinstance(call, Call)
-            )
-            return visit if quiet else None
+            inside = handler_steps(visit.function, visit.index)
+            return visit if has_no_remedy(context, visit.function, inside) else None
     return None
 
 
@@ -188,7 +182,7 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
         removal = _iterator_removal(dropped)
         if _is_stopped(dropped.path) or _is_settled(dropped, removal):
             continue
-        function, span = _place(flow, dropped)
+        function, span = _place(flow, dropped, removal)
         if context.is_first((function.path, span.line)):
             words, at = context.words("dropped", field=f"self.{dropped.field}"), (function, span)
             yield context.finding(
@@ -248,9 +242,8 @@ def _is_stopped(end: Path) -> bool:
     )
 
 
-def _place(flow: Flow, dropped: Dropped) -> tuple[Function, Span]:
+def _place(flow: Flow, dropped: Dropped, removal: Path | None) -> tuple[Function, Span]:
     """Return the step that empties the field, or the one that leaves with tuples that were taken out of it."""
-    removal = _iterator_removal(dropped)
     if removal is not None:
         return removal.function, removal.step.span
     match dropped.step.op:

@@ -2,12 +2,14 @@
 
 import re
 from collections.abc import Iterator
+from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import handler_steps, raising_steps, reachable
 from ackdoctor.checks.facts.handlers import (
     advice,
     does_work,
     failure_branch,
+    has_no_remedy,
     is_acked,
     is_broad,
     is_for_effect,
@@ -106,28 +108,33 @@ def _in_callbacks(context: RuleContext) -> Iterator[Finding]:
                 continue
             done = next(completions(ended.path, token), None)
             found = _place_of_error(context, ended, done) if done is not None else None
-            if found is not None and context.is_first(found[:2]):
+            if found is not None and context.is_first((found.function, found.span)):
                 yield context.finding(
                     context.words("callback", tup=tuple_words(token), advice=advice(context, token)),
                     Misuse.SWALLOWED,
-                    found[:2],
+                    (found.function, found.span),
                     flow=flow,
                     path=ended.path,
                     token=token,
                     severity=Severity.WARNING,
-                    confidence=Confidence.MUST if found[2] and not flow.limited else Confidence.MAY,
+                    confidence=Confidence.MUST if found.sure and not flow.limited else Confidence.MAY,
                 )
 
 
-def _place_of_error(context: RuleContext, ended: Ended, done: Path) -> tuple[Function, Span, bool] | None:
-    """Return where a callback that acks learns of the failure, or where a stage before it discards the error.
+class _Error(NamedTuple):
+    """Where a callback, or a stage before it, learns of a failure, and whether it certainly gets one there."""
 
-    The flag says whether the callback certainly gets the failure.
-    """
+    function: Function
+    span: Span
+    sure: bool
+
+
+def _place_of_error(context: RuleContext, ended: Ended, done: Path) -> _Error | None:
+    """Return where a callback that acks learns of the failure, or where a stage before it discards the error."""
     branch = failure_branch(context, ended)
     if branch is not None and done.function is ended.path.function and done.index in branch.steps:
         learned = done.step if branch.test is None else done.function.cfg.steps[branch.test]
-        return done.function, learned.span, branch.sure
+        return _Error(done.function, learned.span, branch.sure)
     if ended.deferral is None or _is_of_success(ended.path):
         return None
     function, stage = ended.deferral.function, ended.deferral.step.op
@@ -136,13 +143,13 @@ def _place_of_error(context: RuleContext, ended: Ended, done: Path) -> tuple[Fun
         if before is None:
             break
         if last_name(before.func) in ERROR_STAGES:
-            found = _discarding_stage(context, function, before)
-            return (*found, False) if found is not None else None
+            code = _discarding_stage(context, function, before)
+            return _Error(code, code.head, sure=False) if code is not None else None
         stage = before
     return None
 
 
-def _discarding_stage(context: RuleContext, function: Function, call: Call) -> tuple[Function, Span] | None:
+def _discarding_stage(context: RuleContext, function: Function, call: Call) -> Function | None:
     """Return the code of a stage that only logs an error and gives null in place of a result."""
     for arg in call.args:
         code = function.closures.get(arg.value.key) if isinstance(arg.value, Closure) else None
@@ -150,13 +157,8 @@ def _discarding_stage(context: RuleContext, function: Function, call: Call) -> t
             continue
         steps = code.cfg.steps
         returned = {step.op.value for step in steps if isinstance(step.op, Return)}
-        quiet = all(
-            is_no_remedy(context, code, index, step.op)
-            for index, step in enumerate(steps)
-            if isinstance(step.op, Call)
-        )
-        if quiet and returned <= {None, Literal(None)}:
-            return code, code.head
+        if has_no_remedy(context, code, range(len(steps))) and returned <= {None, Literal(None)}:
+            return code
     return None
 
 

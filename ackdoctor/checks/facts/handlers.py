@@ -1,6 +1,7 @@
 """Exception handlers: what fails inside their `try`, which exceptions they catch, and whether they do anything about it."""
 
 import re
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import argument_of, derived_names, mentions_any, reachable, tuple_names
@@ -157,6 +158,12 @@ def is_no_remedy(context: RuleContext, function: Function, index: int, call: Cal
     return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS
 
 
+def has_no_remedy(context: RuleContext, function: Function, steps: Iterable[int]) -> bool:
+    """Whether no call in these steps of a function does anything about the failure."""
+    ops = ((index, function.cfg.steps[index].op) for index in steps)
+    return all(is_no_remedy(context, function, index, op) for index, op in ops if isinstance(op, Call))
+
+
 def _opens_connection(context: RuleContext, function: Function, call: Call) -> bool:
     """Whether a call makes a new client, by itself or in a method of the component that does nothing else."""
     if not call.dropped:
@@ -169,13 +176,12 @@ def _opens_connection(context: RuleContext, function: Function, call: Call) -> b
     helper = context.own_method(function, call.func)
     if helper is None or call.args or function is helper:
         return False
-    ops = [(index, step.op) for index, step in enumerate(helper.cfg.steps)]
-    kept = [op for _, op in ops if isinstance(op, Bind) and isinstance(op.target, Attr)]
-    calls = [(index, op) for index, op in ops if isinstance(op, Call)]
+    steps = helper.cfg.steps
+    kept = [step.op for step in steps if isinstance(step.op, Bind) and isinstance(step.op.target, Attr)]
     return (
         bool(kept)
         and all(keeps_nothing(context, helper, op) for op in kept)
-        and all(is_no_remedy(context, helper, index, op) for index, op in calls)
+        and has_no_remedy(context, helper, range(len(steps)))
     )
 
 
@@ -218,12 +224,11 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
         branches = [
             FailureBranch(None, EdgeKind.NEXT, reachable(function, [ENTRY]), bool(typed) or by_caller)
         ]
-    for index in branches[0].steps if len(branches) == 1 else ():
-        op = steps[index].op
-        acts = isinstance(op, Call) and not is_no_remedy(context, function, index, op)
-        if acts or isinstance(op, (Test, Throw)):
-            return None
-    return branches[0] if len(branches) == 1 else None
+    if len(branches) != 1:
+        return None
+    [branch] = branches
+    decides = any(isinstance(steps[index].op, (Test, Throw)) for index in branch.steps)
+    return branch if not decides and has_no_remedy(context, function, branch.steps) else None
 
 
 def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:

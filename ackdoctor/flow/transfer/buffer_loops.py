@@ -201,16 +201,9 @@ def _after_loop(
 def _completes_last(context: Context, function: Function, loop: int) -> bool:
     """Whether the rest of a function completes nothing after a loop: what the loop leaves stays owed."""
     head = loop_heads(function)[loop]
-    stack = [edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.FALSE]
-    seen = {head, *stack}
-    while stack:
-        index = stack.pop()
-        if _may_complete(context, function, index, frozenset()):
-            return False
-        new = {edge.target for edge in function.cfg.steps[index].edges} - seen
-        seen |= new
-        stack += new
-    return True
+    exits = [edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.FALSE]
+    after = function.cfg.reached(exits, lambda _, edge: edge.target != head)
+    return not any(_may_complete(context, function, index, frozenset()) for index in after)
 
 
 def _left_by_exception(context: Context, function: Function, state: State, loop: int) -> bool:
