@@ -29,6 +29,13 @@ BLAMED_FOR_BAD_RECORDS = {
     "streamparse/orders-sick": {"ACK104", "ACK106", "ACK202"},
     "storm_py/sensors-sick": {"ACK109", "ACK202"},
 }
+ON_EVERY_MACHINE = {
+    "streamparse/orders-sick",
+    "streamparse/first-steps-healthy",
+    "pyleus/page-views-healthy",
+    "petrel/orders-sick",
+    "storm_py/sensors-healthy",
+}
 LONG = {
     "storm_py/sensors-sick",
     "heronpy/sensors-healthy",
@@ -71,6 +78,14 @@ def test_work_in_a_thread_of_a_dead_bolt_is_not_judged():
     found = run_fixture(folder, plan(kills=["ledger@5"]), seconds=0.3)
     places = [(each.component, each.place) for each in found.unjudged if each.place]
     assert places == [("ledger", "src/bolts/base.py:10")]
+
+
+@pytest.mark.parametrize("folder", marked(ON_EVERY_MACHINE))
+def test_a_run_is_the_same_on_every_machine(folder, golden):
+    found = run_fixture(folder, plan(**FAULTS[topology(folder)]), seed=7, seconds=0.3)
+    codes = [(finding.code, finding.site.path, finding.site.span.line) for finding in found.findings]
+    parts = (*found.fates, *found.deaths, *codes, *found.growth[::10])
+    golden(f"lab-{name(folder).replace('/', '-')}", "".join(f"{part!r}\n" for part in parts))
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """Every method of the standard library is analysed as a handler without an error."""
 
 import sysconfig
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +18,6 @@ from tests.sampled import sampled
 
 STDLIB = Path(sysconfig.get_path("stdlib"))
 SAMPLE = sorted(path for path in STDLIB.rglob("*.py") if "site-packages" not in path.parts)[::25]
-SECONDS_PER_HANDLER = 20  # a hang, not a measurement: speed is the business of benchmarks
 
 
 def as_bolt(program: Program, cls: ClassInfo) -> Component:
@@ -46,9 +44,6 @@ def test_every_class_of_the_standard_library_is_analysed(part: int) -> None:
             continue
         program = Program([unit], load())
         for cls in unit.classes.values():
-            start = time.process_time()
-
             findings = list(check_component(RuleContext.of(program, as_bolt(program, cls))))
 
             assert all(finding.site.path == path.name for finding in findings)
-            assert time.process_time() - start < SECONDS_PER_HANDLER * max(len(cls.methods), 1), cls.name

@@ -1,23 +1,19 @@
-"""Handlers with too many paths to follow them all: the solver ends, and soon."""
-
-import time
+"""Handlers with too many paths to follow them all: the solver ends. One that does not fails by its timeout."""
 
 from ackdoctor.dialects import load
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.program import Program
 from tests.checks.sources import codes, findings, in_bolt
+from tests.effort import lines_run
 from tests.flow.programs import link
 from tests.frontends.java.lowered import unit
-
-SECONDS = 2.0
 
 
 def flow_of(source):
     program = link({"bolt.py": source})
     (made,) = program.components
-    before = time.process_time()
     (flow,) = (flow for flow in solve_component(program, made) if flow.entry is not None)
-    return flow, time.process_time() - before
+    return flow
 
 
 def flags(count):
@@ -31,19 +27,16 @@ def flags(count):
     return in_bolt("\n".join([*lines, "    self.ack(tup)"]))
 
 
-def test_forty_flags_are_solved_in_time():
-    _, seconds = flow_of(flags(40))
-
-    assert seconds < SECONDS
+def test_forty_flags_do_not_reach_the_cap():
+    assert not flow_of(flags(40)).limited
 
 
 def test_forty_flags_tested_once_do_not_reach_the_cap():
     lines = ["def process(self, tup):"]
     for n in range(40):
         lines += [f"    if ready({n}):", f"        work({n})"]
-    flow, seconds = flow_of(in_bolt("\n".join([*lines, "    self.ack(tup)"])))
+    flow = flow_of(in_bolt("\n".join([*lines, "    self.ack(tup)"])))
 
-    assert seconds < SECONDS
     assert not flow.limited
 
 
@@ -65,9 +58,8 @@ def test_deeply_nested_loops_end():
     lines = ["def process(self, tup):"]
     lines += ["    " * depth + f"for x{depth} in tup.values:" for depth in range(1, 15)]
     lines.append("    " * 15 + "self.ack(tup)")
-    flow, seconds = flow_of(in_bolt("\n".join(lines)))
+    flow = flow_of(in_bolt("\n".join(lines)))
 
-    assert seconds < SECONDS
     assert not flow.limited
 
 
@@ -86,9 +78,7 @@ def test_a_finding_after_helpers_with_many_results_is_reported():
     for n in range(6):
         lines += [f"    if tup.values[0] == {n}:", f"        return 'w{n}'"]
     source = in_bolt("\n".join([*lines, "    return 'other'"]))
-    _, seconds = flow_of(source)
 
-    assert seconds < SECONDS
     assert [code for _, code in codes(source)] == ["ACK101"]
 
 
@@ -97,9 +87,8 @@ def test_a_very_deep_chain_of_helpers_ends():
     for n in range(40):
         lines += ["", f"def h{n}(self, tup):", f"    self.h{n + 1}(tup)"]
     lines += ["", "def h40(self, tup):", "    self.ack(tup)"]
-    flow, seconds = flow_of(in_bolt("\n".join(lines)))
+    flow = flow_of(in_bolt("\n".join(lines)))
 
-    assert seconds < SECONDS
     assert flow.limited
 
 
@@ -197,7 +186,7 @@ def test_a_closure_that_calls_itself_ends():
 
 
 def chain_of(tests):
-    """Seconds to solve an else-if chain of so many tests of one expression."""
+    """The lines of Python that run to solve an else-if chain of so many tests of one expression."""
     chain = " else ".join(f"if (t.getInteger(0) == {n}) {{ out.ack(t); }}" for n in range(tests))
     source = f"""
         import org.apache.storm.task.OutputCollector;
@@ -210,13 +199,11 @@ def chain_of(tests):
         """
     program = Program([unit(source)], load({}))
     (made,) = program.components
-    before = time.process_time()
-    solve_component(program, made)
-    return time.process_time() - before
+    return lines_run(lambda: solve_component(program, made))
 
 
-def test_the_time_of_an_else_if_chain_grows_linearly():
-    assert chain_of(1200) < 9 * chain_of(300)  # quadratic time would be sixteen times as long
+def test_the_work_of_an_else_if_chain_grows_linearly():
+    assert chain_of(400) < 9 * chain_of(100)  # quadratic time would be sixteen times as long
 
 
 def test_a_helper_is_solved_once_whatever_exception_its_caller_caught():
@@ -225,6 +212,6 @@ def test_a_helper_is_solved_once_whatever_exception_its_caller_caught():
     tests = [f"    if flag{n}:\n        work({n})\n" for n in 6 * [*range(5)]]
     flags = [f"    flag{n} = ready()\n" for n in range(5)]
     helper = "".join(["def step(self):\n", *flags, *tests, "    if ready():\n        raise ValueError\n"])
-    flow, _ = flow_of(in_bolt(f"{handler}\n{helper}"))
+    flow = flow_of(in_bolt(f"{handler}\n{helper}"))
 
     assert not flow.limited

