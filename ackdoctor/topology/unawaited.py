@@ -4,14 +4,14 @@
 that waits in the client dies with the worker.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from ackdoctor.checks.facts.dataflow import mentions_any, tuple_names
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Flow
-from ackdoctor.flow.expressions import last_name
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.libraries.vocabulary import ASYNC_SUFFIX
-from ackdoctor.model.cfg import Attr, Call, Closure, Function
+from ackdoctor.model.cfg import Attr, Call, Closure, Expr, Function
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.topology import Fault, Place
 from ackdoctor.rulebook import ACK_BEFORE_DONE
@@ -19,13 +19,13 @@ from ackdoctor.topology.early_acks import acks_on_arrival
 
 _PRODUCERS = ("org.apache.kafka.clients.producer.", "kafka.KafkaProducer")  # whose `send` returns a future
 _SEND = "send"
-_AWAITS = frozenset("flush get join result getUninterruptibly gather wait".split())
+_AWAITS = frozenset("flush get join result getUninterruptibly gather wait commitTransaction".split())
 
 
 def unawaited(context: RuleContext) -> Iterator[Fault]:
     """Yield a fault for each call that sends the tuple's data later, in a bolt that acks on arrival.
 
-    A call whose name ends in `async` certainly returns early.  A Kafka producer may be set up to send at once.
+    A callback that only learns of the failure comes too late: the tuple is acked by then.
     """
     if not acks_on_arrival(context):
         return
@@ -42,8 +42,7 @@ def unawaited(context: RuleContext) -> Iterator[Fault]:
             if _starts(context, flow, function, call):
                 name = last_name(call.func)
                 why = f"`{name}` returns before its effect, and the tuple is acked: a failure after the ack loses it"
-                must = name.lower().endswith(ASYNC_SUFFIX)
-                yield Fault(ACK_BEFORE_DONE, must, Place(function.path, span.line), why)
+                yield Fault(ACK_BEFORE_DONE, True, Place(function.path, span.line), why)
 
 
 def _starts(context: RuleContext, flow: Flow, function: Function, call: Call) -> bool:
@@ -52,12 +51,23 @@ def _starts(context: RuleContext, flow: Flow, function: Function, call: Call) ->
         return False
     given = [arg.value for arg in call.args]
     data = tuple_names(flow, function)
-    if any(isinstance(value, Closure) for value in given) or not any(mentions_any(v, data) for v in given):
+    if _completes(context, function, given) or not any(mentions_any(value, data) for value in given):
         return False
     name, obj = call.func.name, call.func.obj
     if context.project_class(function, obj) is not None:
         return False
     if name.lower().endswith(ASYNC_SUFFIX):
         return True
-    names = context.declared_names(function, obj) if name == _SEND and len(given) == 1 else ()
+    names = context.declared_names(function, obj) if name == _SEND else ()
     return any(each.startswith(_PRODUCERS) for each in names)
+
+
+def _completes(context: RuleContext, function: Function, given: Iterable[Expr]) -> bool:
+    """Whether a callback among the arguments calls the framework: it may be the one that acks."""
+    closures = (function.closures.get(value.key) for value in given if isinstance(value, Closure))
+    return any(
+        context.verb_kind(closure, call, around=function) is not None
+        for closure in closures
+        if closure is not None
+        for call in calls_by_result(closure).values()
+    )
