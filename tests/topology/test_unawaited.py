@@ -46,7 +46,10 @@ class Publisher {
     [
         ("session.executeAsync(row);", [True]),
         ('producer.send(new ProducerRecord<>("rows", row));', [True]),
-        ('producer.send(new ProducerRecord<>("rows", row), (meta, error) -> log.error("lost", error));', [True]),
+        (
+            'producer.send(new ProducerRecord<>("rows", row), (meta, error) -> log.error("lost", error));',
+            [True],
+        ),
         ('producer.send(new ProducerRecord<>("rows", row), new LogErrors());', [True]),
         ('producer.send(new ProducerRecord<>("rows", row), (meta, error) -> collector.ack(tuple));', []),
         ('producer.send(new ProducerRecord<>("rows", row)).get();', []),
