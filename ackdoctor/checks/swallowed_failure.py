@@ -23,7 +23,7 @@ from ackdoctor.checks.facts.handlers import (
 from ackdoctor.checks.hidden_failures import hidden_failures
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
-from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.expressions import calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.flow.witness import completions
@@ -36,8 +36,10 @@ from ackdoctor.model.cfg import (
     Closure,
     Compare,
     EdgeKind,
+    Expr,
     Function,
     Instr,
+    Item,
     Literal,
     Name,
     Return,
@@ -69,7 +71,7 @@ def _in_handlers(context: RuleContext) -> Iterator[Finding]:
         if ended.token is None or caught is None or not work:
             continue
         stage = caught.state.tokens[ended.token].stage if ended.token in caught.state.tokens else Stage.OWED
-        if stage is not Stage.OWED or _is_retried(context, flow, caught, ended.path):
+        if stage is not Stage.OWED or _learns_outcome(context, flow, caught, ended.path):
             continue  # it was completed before the exception, or its work was done after it
         if context.is_first(caught.step):
             yield _finding(context, flow, caught, ended.path, ended.token, work)
@@ -87,7 +89,9 @@ def _in_flushes(context: RuleContext) -> Iterator[Finding]:
         work = _hidden_work(context, flow, caught, token.field)
         if not work:
             continue
-        if not _is_retried(context, flow, caught, acked.path, token.field) and context.is_first(caught.step):
+        if not _learns_outcome(context, flow, caught, acked.path, token.field) and context.is_first(
+            caught.step
+        ):
             yield _finding(context, flow, caught, acked.path, token, work)
 
 
@@ -245,16 +249,26 @@ def _enters_finally(visit: Path, after: Path) -> bool:
     return visit.step.way is not Way.RAISE and after.step.way is Way.RAISE
 
 
-def _is_retried(context: RuleContext, flow: Flow, caught: Path, end: Path, field: str = "") -> bool:
-    """Whether the path repeats the same work after the handler, successfully."""
+def _learns_outcome(context: RuleContext, flow: Flow, caught: Path, end: Path, field: str = "") -> bool:
+    """Whether the path repeats the same work after the handler, successfully, or reads an array that the work has filled."""
     tried = raising_steps(caught.function, caught.index)
+    calls = [step.op for each in tried if isinstance((step := caught.function.cfg.steps[each]).op, Call)]
+    passed: set[Expr] = {arg.value for call in calls for arg in call.args if isinstance(arg.value, Name)}
     for visit, after, _ in points_back(end):
         if visit is caught:
             return False
+        if visit.function is caught.function and _reads_element(visit.step.op, passed):
+            return True
         done = after is not None and after.via is not EdgeKind.RAISE and visit.function is caught.function
         if done and visit.index in tried and does_work(context, flow, caught, visit.step, field):
             return True
     return False
+
+
+def _reads_element(op: Instr, arrays: set[Expr]) -> bool:
+    """Whether an instruction reads an element of one of these arrays."""
+    parts = (part for expr in operands(op) for part in subexpressions(expr))
+    return any(isinstance(part, Item) and part.obj in arrays for part in parts)
 
 
 def _hidden_work(context: RuleContext, flow: Flow, caught: Path, field: str = "") -> list[int]:

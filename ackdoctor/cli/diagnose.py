@@ -18,7 +18,7 @@ from ackdoctor.cli.commands import STDIN, formats_option, lines_of, rule_names
 from ackdoctor.cli.output import complain, context_for, destination, progress, write_screen
 from ackdoctor.diagnose.diagnosis import Places, diagnose
 from ackdoctor.model import UsageError
-from ackdoctor.reporters import counted
+from ackdoctor.model.finding import counted
 from ackdoctor.reporters.diagnosis import document, screen
 from ackdoctor.tracer.worker_log import open_log
 

@@ -38,6 +38,8 @@ from ackdoctor.model.cfg import (
     Yield,
 )
 
+RESULT = "%return"  # the local that holds what a function returns
+
 _Args = ParamSpec("_Args")
 _Result = TypeVar("_Result")
 
@@ -184,7 +186,7 @@ def assigned_locals(op: Instr) -> Iterator[str]:
         if isinstance(target, Name):
             yield target.id
     if isinstance(op, Return):
-        yield "%return"
+        yield RESULT
 
 
 def operands(op: Instr) -> tuple[Expr, ...]:

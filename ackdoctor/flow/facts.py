@@ -11,7 +11,7 @@ about one of the two then holds for the other.  A definition is the fact `last =
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.expressions import memoize, mentions, names_in, subexpressions
+from ackdoctor.flow.expressions import RESULT, memoize, mentions, names_in, subexpressions
 from ackdoctor.flow.induction import counted_loops, induction_variables, minus, split_offset
 from ackdoctor.flow.pure_calls import (
     inline_calls,
@@ -93,6 +93,8 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
                 if not isinstance(value, Mix):
                     uses[_normal_subject(inlined)] += 2 if index in looped else 1
                 uses.update((*size_facts(inlined), *iterator_facts(function).get(value, ())))
+            case Return(value=Name() as value):
+                uses[value] += 1
             case Call() as call:
                 uses.update(passed_subjects(function, call))
             case Next(iterable=iterable, loop=loop):
@@ -137,12 +139,14 @@ def tested_names(function: Function) -> frozenset[str]:
             case Test(condition=condition):
                 names.update(names_in(condition) if isinstance(condition, Compare) else ())
                 names.update((condition.id,) if isinstance(condition, Name) else ())
+                tested = normalise_emptiness(inline_calls(function, condition))[0]
+                names.update(names_in(tested) if isinstance(tested, Mix) and tested.op == "any" else ())
             case Bind(value=Compare() as condition):
                 names.update(names_in(condition))
             case Bind(value=Item(key=Name(id=name))) | Call(func=Item(key=Name(id=name))):
                 names.add(name)
             case Return(value=Name(id=name)):
-                names.add(name)
+                names.update((name, RESULT))
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
                 names.update(arg.value.id for arg in args if isinstance(arg.value, Name))
             case _:

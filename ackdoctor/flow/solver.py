@@ -19,6 +19,7 @@ from ackdoctor.flow.domains.aliases import alias_field_result
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import keep_taken
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import RESULT, renamed
 from ackdoctor.flow.state import CAUGHT_BEFORE, Live, State
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import resolve_call
@@ -31,7 +32,7 @@ from ackdoctor.flow.transfer.loops import NextStep, iterated_locals, split_by_el
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.step import next_steps
 from ackdoctor.flow.values import EMPTY_GENERATOR, Const, Container, GeneratorResult, Value
-from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Function
+from ackdoctor.model.cfg import ENTRY, EXIT, RAISED, Call, EdgeKind, Expr, Function
 
 MAX_STATES = 32  # at one step before new states forget something
 MAX_DEPTH = 10  # of helper calls
@@ -220,8 +221,8 @@ class Solver:
                         value = None
                     bound = assign(self.context, path, after, op.result, value)
                     bound = alias_field_result(path.function, bound, op, value)
-                    if _is_truthy_by_contrast(each, exits):
-                        bound = bound.replace(facts={**bound.facts, op.result: True})
+                    facts = _facts_about_result(op, each, exits)
+                    bound = bound.replace(facts={**bound.facts, **facts}) if facts else bound
                     if value is not each.value and bound.key() in seen:
                         continue
                     seen.add(bound.key())
@@ -242,6 +243,18 @@ def _generator_value(
 
 def _is_literal(value: Value | None) -> bool:
     return isinstance(value, Const) and not isinstance(value.value, (bool, type(None)))
+
+
+def _facts_about_result(
+    call: Call, function_exit: FunctionExit, exits: list[FunctionExit]
+) -> dict[Expr, bool]:
+    """What the path through a function knows of the result of its call."""
+    if call.dropped:
+        return {}
+    known = {
+        renamed(fact, {RESULT: call.result.id}): truth for fact, truth in function_exit.state.facts.items()
+    }
+    return known or ({call.result: True} if _is_truthy_by_contrast(function_exit, exits) else {})
 
 
 def _is_truthy_by_contrast(function_exit: FunctionExit, exits: list[FunctionExit]) -> bool:
@@ -267,6 +280,7 @@ def _leave(path: Path) -> FunctionExit:
         tokens=state.tokens,
         fields=state.fields,
         contents=state.contents,
+        facts=state.facts,
         final=state.final,
         heap=state.heap,
         caught=state.caught,
@@ -281,4 +295,4 @@ def _return_value(path: Path) -> Value | None:
     if path.function.is_generator:
         yielded = env.get("%yield")
         return yielded if isinstance(yielded, GeneratorResult) else EMPTY_GENERATOR
-    return env.get("%return")
+    return env.get(RESULT)

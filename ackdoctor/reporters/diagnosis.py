@@ -12,7 +12,8 @@ from ackdoctor.diagnose.diagnosis import Places, deaths_of
 from ackdoctor.diagnose.stacks import Thrown
 from ackdoctor.diagnose.symptoms import Diagnosis, Sign
 from ackdoctor.dialects import known
-from ackdoctor.reporters import Context, Palette, counted, printable
+from ackdoctor.model.finding import counted
+from ackdoctor.reporters import Context, Palette, printable
 
 _MAX_CAUSES = 5
 _MAX_WIDTH = 80

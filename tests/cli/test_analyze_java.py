@@ -40,9 +40,10 @@ def test_without_java_one_line_says_what_to_install(environment):
     ("setting", "words"),
     [
         ("spark.driver.memory=1k", ["Too small maximum heap", "ackdoctor: Spark: the JVM did not start"]),
-        (
+        pytest.param(
             "spark.sql.shuffle.partitions=many",
             ["ackdoctor: Spark: ", "spark.sql.shuffle.partitions", "int", "many"],
+            marks=pytest.mark.minutes,
         ),
     ],
 )

@@ -191,13 +191,13 @@ KEEPS = ((RECEIVED, "1"), (RECEIVED, "2"), (RECEIVED, "3"), (ACKED, "2"), (RECEI
 @pytest.mark.parametrize(
     ("steps", "later_s", "codes"),
     [
-        (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 1, []),
+        pytest.param(((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 1, [], marks=pytest.mark.minutes),
         (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"), (RECEIVED, "3")), 1, ["ACK101"]),
         (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2"), (RECEIVED, "3")), 1, []),
         pytest.param(((RECEIVED, "1"), (RECEIVED, "2")), 1, [], marks=pytest.mark.minutes),
         pytest.param(((RECEIVED, "1"), (RECEIVED, "2")), 31, ["ACK101"], marks=pytest.mark.minutes),
         pytest.param(KEEPS, 1, [], marks=pytest.mark.minutes),
-        (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 31, ["ACK101"]),
+        pytest.param(((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), 31, ["ACK101"], marks=pytest.mark.minutes),
         pytest.param(KEEPS, 31, ["ACK101"], marks=pytest.mark.minutes),
         pytest.param(((RECEIVED, "1"), (ACKED, "1"), (ACKED, "1")), 1, ["ACK103"], marks=pytest.mark.minutes),
     ],

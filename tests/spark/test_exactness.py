@@ -26,7 +26,7 @@ from ackdoctor.spark.schema import EVENTS, MESSAGES
 from ackdoctor.spark.verdicts import verdicts
 
 ENGINES = ("0.9.0-rc2", "1.1.0", "1.2.4", "2.8.8", "jstorm", "heron")
-SAMPLE = ("1.1.0", "2.8.8", "heron")
+SAMPLE = ("2.8.8", "heron")
 TRACES = 24
 WILD = 400
 

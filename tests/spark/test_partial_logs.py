@@ -120,6 +120,7 @@ def test_a_log_that_begins_in_the_middle_is_judged_without_older_roots(judged):
     assert any(note.startswith("1 root has acks and no __ack_init") for note in analysis.notes)
 
 
+@pytest.mark.minutes
 def test_what_a_missing_rotated_file_may_have_ended_is_not_judged(judged, tmp_path):
     Topology().write(tmp_path, ONE)
     (log,) = tmp_path.glob("worker*.log")

@@ -11,7 +11,7 @@ from ackdoctor.flow.domains.intervals import INTERVALS
 from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_by_call
 from ackdoctor.flow.domains.tuples import tick_test
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, mentions
+from ackdoctor.flow.expressions import RESULT, last_name, mentions, names_in
 from ackdoctor.flow.facts import (
     current_definition,
     definition_of,
@@ -150,6 +150,12 @@ class Predicates(Domain):
         facts = {fact: truth for fact, truth in state.facts.items() if subject_of(fact) in live.subjects}
         return state.replace(facts=facts)
 
+    def leave(self, function: Function, state: State) -> State:
+        """The facts about what the function returns hold for the result of its call."""
+        del function
+        facts = {fact: truth for fact, truth in state.facts.items() if {*names_in(fact)} == {RESULT}}
+        return state.replace(facts=facts)
+
 
 PREDICATES = Predicates()
 
@@ -228,6 +234,9 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             sides = (evaluate(context, function, state, side) for side in (left, right))
             known = _ordered(order, *sides)
             return _compare(context, function, state, fact) if known is None else known
+        case Mix(op="any", parts=(text,)):
+            value = evaluate(context, function, state, text)
+            return bool(value.value) if isinstance(value, Const) and isinstance(value.value, str) else None
         case Compare() | IsType():
             return None
         case Not(value=inner):

@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 from ackdoctor.flow.domains.aliases import new_aliases
 from ackdoctor.flow.domains.heap_cells import private_objects
-from ackdoctor.flow.expressions import assigned_locals, memoize, names_in, operands, subexpressions
+from ackdoctor.flow.expressions import RESULT, assigned_locals, memoize, names_in, operands, subexpressions
 from ackdoctor.flow.facts import bound_subjects, definitions, normalise, passed_subjects, tested_names
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.pure_calls import inline_calls, iterator_facts, nonempty_facts, size_facts
@@ -35,6 +35,7 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
+    Return,
     Test,
     Update,
     Yield,
@@ -42,7 +43,7 @@ from ackdoctor.model.cfg import (
 
 Place: TypeAlias = str | Expr
 
-_RESULT, _YIELDED = "%return", "%yield"
+_YIELDED = "%yield"
 
 
 @memoize
@@ -182,13 +183,13 @@ def _read_places(function: Function, op: Instr) -> Iterator[Place]:
             yield from passed_subjects(function, call)
             if isinstance(func, Attr) and isinstance(func.obj, Name) and func.name in CONTAINER_STORES:
                 yield func.obj  # which list it is
+        case Return(value=Name() as value):
+            yield value  # the facts about it hold for the result
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
             yield value  # the same
             yield from iterator_facts(function).get(value, ())
-        case Yield():
-            yield _YIELDED
-        case Mark(word="EXIT"):
-            yield from (_RESULT, _YIELDED)
+        case Yield() | Mark(word="EXIT"):
+            yield from (RESULT, Name(RESULT), _YIELDED)
         case _:
             pass
 

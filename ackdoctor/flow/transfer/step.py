@@ -6,9 +6,11 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import ALIASES
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_contents
+from ackdoctor.flow.domains.predicates import PREDICATES
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import empty_buffer, is_whole_slice, remove_entry
 from ackdoctor.flow.events import Path
+from ackdoctor.flow.expressions import RESULT
 from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
@@ -156,9 +158,9 @@ def _done(context: Context, path: Path, step: Step) -> State:
                 state = context.touch(state, held)
             return invalidate_contents(state, whole, step.op)
         case Return(value=value):
-            return state.bind(
-                "%return", _returned(context, path, value) if value is not None else Const(None)
-            )
+            returned = _returned(context, path, value) if value is not None else Const(None)
+            after = state.bind(RESULT, returned)
+            return PREDICATES.assign(context, path, after, Name(RESULT), value, returned) if value else after
         case Yield():
             return _yield(context, path, step.op)
         case _:
