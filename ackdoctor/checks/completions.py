@@ -307,7 +307,8 @@ def ack105_ack_with_auto_ack(context: RuleContext) -> Iterator[Finding]:
         if end is None or not context.is_first(done.step):
             continue
         verb = BY_HAND[done.op]
-        title, advice = context.dialect.title, _by_hand_advice(context, done, done.token)
+        at_once = done.deferral is None and done.token.kind is not TokenKind.STORED
+        title, advice = context.dialect.title, _by_hand_advice(context, done, at_once=at_once)
         words = context.words(tup=done.token.words, done=verb, framework=title, advice=advice)
         note = "note" if end is done.path else "note of the framework"
         misuse = Misuse.TWICE if done.op is Op.ACK else Misuse.MIXED
@@ -318,13 +319,13 @@ def ack105_ack_with_auto_ack(context: RuleContext) -> Iterator[Finding]:
             flow=flow,
             path=end,
             severity=None if misuse in context.discipline.prices else Severity.INFO,
+            details=() if at_once else ("later",),
         )
 
 
-def _by_hand_advice(context: RuleContext, done: Completed, token: Token) -> str:
+def _by_hand_advice(context: RuleContext, done: Completed, *, at_once: bool) -> str:
     if done.op is Op.FAIL:
         return fail_instead(context.role, raising=context.raising)
-    at_once = done.deferral is None and token.kind is not TokenKind.STORED
     return complete_by_hand(context.role, call=at_once)
 
 

@@ -1,6 +1,7 @@
 """ACK107: a tuple is acked while its work can still fail: on another thread, after the ack, or before a `finally`."""
 
 from collections.abc import Iterator
+from itertools import takewhile
 
 from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
 from ackdoctor.checks.facts.fields import uses_resource
@@ -33,6 +34,7 @@ from ackdoctor.model.cfg import (
     Bind,
     Build,
     Call,
+    Catch,
     ClassInfo,
     Closure,
     EdgeKind,
@@ -246,6 +248,8 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
         return  # the exception comes from an exception handler: that of the work was caught
     if thrown is not None and thrown.index in cleanup_calls(thrown.function):
         return  # the work has ended
+    after = takewhile(lambda visit: visit is not thrown, (visit for visit, _, _ in points_back(ended.path)))
+    is_caught = any(isinstance(visit.step.op, Catch) for visit in after)  # unless it is of another class
     if context.is_first((done.function, done.step.span.line)):
         yield context.finding(
             context.words(
@@ -259,7 +263,7 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
             path=ended.path,
             token=token,
             severity=_severity(context),
-            confidence=Confidence.MUST,
+            confidence=Confidence.MAY if is_caught else Confidence.MUST,
         )
 
 

@@ -30,7 +30,7 @@ from ackdoctor.model.cfg import (
     Not,
 )
 from ackdoctor.model.dialect import Misuse, VerbKind
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.finding import Finding, counted
 from ackdoctor.rulebook import Words
 
 # ---- ACK205 unserialisable-emit ----
@@ -325,7 +325,7 @@ def _undeclared(context: RuleContext, streams: Streams, emit: Emitted) -> tuple[
     fields, got = streams[stream], payload_size(context, emit)
     if fields is None or got is None or len(fields) == got:
         return None
-    values = "1 value" if got == 1 else f"{got} values"
+    values = counted(got, "value")
     name = f"`{stream}`" if isinstance(stream, str) else "this stream"
     words = context.words("fields", values=values, stream=name, want=len(fields), declaration=declaration)
     return words, Misuse.FIELDS

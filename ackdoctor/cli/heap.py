@@ -32,8 +32,7 @@ from ackdoctor.heap.dump import HeapDump, read_dump
 from ackdoctor.heap.growth import Histogram, most_common_jvm, parse, timed
 from ackdoctor.heap.hprof import HprofError
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Finding, Report, Severity, Unreadable
-from ackdoctor.reporters import counted
+from ackdoctor.model.finding import Finding, Report, Severity, Unreadable, counted
 from ackdoctor.reporters import heap as reports
 from ackdoctor.tracer.sites import Places
 

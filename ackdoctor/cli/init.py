@@ -24,9 +24,9 @@ from ackdoctor.lint.run import lint
 from ackdoctor.lint.run_settings import settings_file
 from ackdoctor.lint.select import filter_report
 from ackdoctor.model import ConfigError, UsageError
-from ackdoctor.model.finding import Report, UnknownBase
+from ackdoctor.model.finding import Report, UnknownBase, counted
 from ackdoctor.model.source import creating, replacing
-from ackdoctor.reporters import counted, printable
+from ackdoctor.reporters import printable
 
 _BASELINE = "ackdoctor-baseline.json"
 _CI = ("github", "gitlab", "none")

@@ -47,8 +47,7 @@ from ackdoctor.lab.stage import Setting
 from ackdoctor.lab.wired import ackers_of, timeout_of
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import Engine
-from ackdoctor.model.finding import Report
-from ackdoctor.reporters import counted
+from ackdoctor.model.finding import Report, counted
 from ackdoctor.reporters import scenes as stories
 from ackdoctor.reporters import study as reports
 from ackdoctor.reporters.lab_run import LabRun, document, screen

@@ -43,8 +43,8 @@ from ackdoctor.lint.run import lint
 from ackdoctor.lint.run_settings import check_settings, common_directory, settings_file, with_selection
 from ackdoctor.lint.select import filter_report
 from ackdoctor.model import AckdoctorError, UsageError
-from ackdoctor.model.finding import Confidence, Report
-from ackdoctor.reporters import Sources, counted, reporter
+from ackdoctor.model.finding import Confidence, Report, counted
+from ackdoctor.reporters import Sources, reporter
 
 if TYPE_CHECKING:
     from ackdoctor.cli.rerun import State
@@ -522,5 +522,5 @@ def _summary(repairs: "Repairs", more: int, *, would: bool) -> str:
         f"{'would fix' if would else 'fixed'} {counted(total, 'finding')}" + (f" ({codes})" if codes else "")
     ]
     if more:
-        parts.append(f"{more} {'fix is' if more == 1 else 'fixes are'} available with --unsafe-fixes")
+        parts.append(f"{counted(more, 'fix is', 'fixes are')} available with --unsafe-fixes")
     return "; ".join(parts)

@@ -39,10 +39,9 @@ from ackdoctor.cli.output import (
 )
 from ackdoctor.config import FORMATS
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Report
+from ackdoctor.model.finding import Report, counted
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import SCHEMA, Event, RunTally
-from ackdoctor.reporters import counted
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.trace import About, document, screen, timeline, verdict
 from ackdoctor.tracer.ledger import Level

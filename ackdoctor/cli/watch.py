@@ -29,7 +29,8 @@ from ackdoctor.cli.commands import (
 from ackdoctor.cli.output import complain, tolerant
 from ackdoctor.model import UsageError
 from ackdoctor.model.acker import NEWEST
-from ackdoctor.reporters import counted, printable
+from ackdoctor.model.finding import counted
+from ackdoctor.reporters import printable
 
 if TYPE_CHECKING:
     from ackdoctor.spark.certain import WatchRequest

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from ackdoctor import rulebook
 from ackdoctor.acker.runtime import VirtualClock
+from ackdoctor.model.finding import counted
 from ackdoctor.model.topology import Judged
 
 
@@ -96,11 +97,6 @@ class Fate:
         for amount, what in ((self.lost, "lost"), (self.stuck, "stuck"), (still_open, "open at the end")):
             if amount:
                 yield f"{counted(amount, 'message')} of {self.spout} {what}"
-
-
-def counted(amount: int, noun: str) -> str:
-    """`1 root`, `2,000 roots`."""
-    return f"{amount:,} {noun}{'' if amount == 1 else 's'}"
 
 
 class Messages:

@@ -22,7 +22,7 @@ from ackdoctor.acker.versions import profile as profile_of
 from ackdoctor.lab.child import ComponentClock, real_time
 from ackdoctor.lab.cluster import Cluster, RestlessError
 from ackdoctor.lab.component import Tup
-from ackdoctor.lab.fates import Blame, Fate, Messages, Unjudged, blamed, counted, unjudged
+from ackdoctor.lab.fates import Blame, Fate, Messages, Unjudged, blamed, unjudged
 from ackdoctor.lab.faults import ACKERS, InvalidFaultError, Plan, task_component
 from ackdoctor.lab.frameworks import command_line, descent
 from ackdoctor.lab.loader import blamed_line, in_words
@@ -42,7 +42,7 @@ from ackdoctor.lab.watched import (
 )
 from ackdoctor.lab.wired import Surroundings, build
 from ackdoctor.model import UsageError
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.finding import Finding, counted
 from ackdoctor.model.topology import Judged, Node
 from ackdoctor.model.trace import GrowthPoint
 from ackdoctor.tracer.findings import findings

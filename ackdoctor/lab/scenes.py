@@ -11,7 +11,6 @@ from itertools import count, pairwise
 
 from ackdoctor.acker.runtime import JavaRandom, acker_index
 from ackdoctor.lab.component import Bolt
-from ackdoctor.lab.fates import counted
 from ackdoctor.lab.rig import OffsetSpout, Partition, Records, Relay, Sink
 from ackdoctor.lab.runtime import Death
 from ackdoctor.lab.stage import (
@@ -27,6 +26,7 @@ from ackdoctor.lab.stage import (
     ToyIds,
 )
 from ackdoctor.lab.topology import ACKER
+from ackdoctor.model.finding import counted
 
 # ---- deaths ----
 

@@ -16,10 +16,10 @@ from ackdoctor.acker.runtime import IdSource, JavaRandom
 from ackdoctor.acker.versions import NEWEST, Profile
 from ackdoctor.lab.cluster import Cluster
 from ackdoctor.lab.component import Bolt, SpoutInfo, TaskHook, Tup
-from ackdoctor.lab.fates import counted
 from ackdoctor.lab.rig import OffsetSpout, Partition, Records, Sink
 from ackdoctor.lab.runtime import Death
 from ackdoctor.lab.topology import Settings, TopologyBuilder
+from ackdoctor.model.finding import counted
 
 TIMEOUT_S = 30  # topology.message.timeout.secs: a root times out after T to 2T
 END_S = 150  # after all timeouts and replays

@@ -235,3 +235,12 @@ def stamp(findings: Iterable[Finding]) -> tuple[Finding, ...]:
 def plain(stamped: str) -> str:
     """The digest in a fingerprint, without the ordinal."""
     return stamped.partition("-")[0]
+
+
+def counted(amount: int, noun: str, plural: str = "") -> str:
+    """`1 root`, `2,000 roots`, `3 entries`; with the plural given, `1 tuple waits`, `2 tuples wait`."""
+    if amount == 1:
+        return f"1 {noun}"
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        plural = plural or f"{noun[:-1]}ies"
+    return f"{amount:,} {plural or f'{noun}s'}"

@@ -22,7 +22,7 @@ from ackdoctor.heap.python_judge import findings, holding_rows
 from ackdoctor.lab.bench import Bench, SpoutBench
 from ackdoctor.lab.frameworks import descent
 from ackdoctor.model.dialect import Kind, Misuse
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.finding import Finding, counted
 from ackdoctor.model.trace import Culprit, PendingEntry, TupleTree, Verdict, Violation
 from ackdoctor.pytest_plugin.outcome import context_of, one_line
 from ackdoctor.reporters.heap import snapshots_screen
@@ -233,7 +233,7 @@ class Fixture:
         for bench in self._bolts():
             roots = {root for delivery, root in bench.roots.items() if bench.verdict(delivery) is verdict}
             if roots:
-                yield f"{_name(bench)}: {len(roots)} {'root' if len(roots) == 1 else 'roots'} {word}"
+                yield f"{_name(bench)}: {counted(len(roots), 'root')} {word}"
 
     def linked(self, violations: Sequence[Violation]) -> tuple[Sequence[Violation], Sequence[TupleTree]]:
         """Return the violations with the roots of their tuples, and the roots that are pending in the ackers."""

@@ -16,7 +16,7 @@ from uuid import uuid4
 import pytest
 from _pytest import runner
 
-from ackdoctor.model.finding import Finding
+from ackdoctor.model.finding import Finding, counted
 from ackdoctor.model.trace import TupleTree, Violation
 from ackdoctor.pytest_plugin.options import Options
 from ackdoctor.pytest_plugin.outcome import (
@@ -96,7 +96,7 @@ class SessionTracer:
         missing = traces.turn("", keep=failed) if traces is not None else 0
         if traces is None or not missing or not (failed or traces.keeps_all):
             return ()
-        return (f"its trace lacks {missing} {'row' if missing == 1 else 'rows'}, which could not be written",)
+        return (f"its trace lacks {counted(missing, 'row')}, which could not be written",)
 
     def close(self) -> None:
         """Restore the frameworks, and finish the traces."""

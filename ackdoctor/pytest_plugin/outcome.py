@@ -16,7 +16,7 @@ import pytest
 from ackdoctor.config import Settings, find_config, load_settings
 from ackdoctor.model import AckdoctorError
 from ackdoctor.model.dialect import Misuse
-from ackdoctor.model.finding import Finding, Report, plain
+from ackdoctor.model.finding import Finding, Report, counted, plain
 from ackdoctor.model.trace import ComponentTally, TupleTree, Violation
 from ackdoctor.pytest_plugin.options import FAILED_BY_ACKDOCTOR, Options
 from ackdoctor.rulebook import (
@@ -278,7 +278,7 @@ def _accepted(options: Options) -> frozenset[str]:
 
 def waiting_note(violation: Violation) -> str:
     """Return a sentence about tuples that a later flush would complete."""
-    tuples = "1 tuple waits" if violation.count == 1 else f"{violation.count} tuples wait"
+    tuples = counted(violation.count, "tuple waits", "tuples wait")
     return (
         f"{_short(violation.traced.name)}: {tuples} in {violation.held or violation.named}, and the test ends before the code "
         f"flushes it: feed more, tick, or mark max_pending={violation.count}"
@@ -314,7 +314,7 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
     if shown:
         names = [test for test, _ in shown]
         names += [f"  {name}" for _, row in shown for name in row.components if verbosity > 1]
-        width = min(_LONGEST_NAME, max(len(name) for name in [*names, _tests(len(rows))]))
+        width = min(_LONGEST_NAME, max(len(name) for name in [*names, counted(len(rows), "test")]))
         yield _line("test", _HEADS, "findings", width)
         for test, row in shown:
             yield _line(test, {count: row[count] for count in COUNTS}, _remarks(row), width)
@@ -322,9 +322,9 @@ def summary(rows: Mapping[str, Row], verbosity: int) -> Iterator[str]:
                 for name, counts in row.components.items():
                     yield _line(f"  {name}", counts, "", width)
         if hidden:
-            yield f"... and {_tests(hidden)} more; -v shows all"
+            yield f"... and {counted(hidden, 'test')} more; -v shows all"
         sums = {count: sum(row[count] for row in rows.values()) for count in COUNTS}
-        yield _line(_tests(len(rows)), sums, "", width)
+        yield _line(counted(len(rows), "test"), sums, "", width)
     yield from _closing(rows)
     if verbosity < 0:
         doubted = [(test, row) for test, row in ordered if row.doubts]
@@ -361,10 +361,6 @@ def _times(code: str, number: int) -> str:
     return code if number == 1 else f"{code} x{number}"
 
 
-def _tests(number: int) -> str:
-    return f"{number} test" if number == 1 else f"{number} tests"
-
-
 def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
     """Yield the closing sentences."""
     hidden = [row for row in rows.values() if row.unobserved and not row.findings]
@@ -376,21 +372,21 @@ def _closing(rows: Mapping[str, Row]) -> Iterator[str]:
     if codes:
         broken = sum(bool(row.findings) for row in seen)
         listed = ", ".join(_times(code, number) for code, number in sorted(codes.items()))
-        yield f"{broken} of {_tests(len(seen))} broke the protocol: {listed} · ackdoctor explain {min(codes)}"
+        yield f"{broken} of {counted(len(seen), 'test')} broke the protocol: {listed} · ackdoctor explain {min(codes)}"
     elif certain := [row for row in seen if not row.doubtful]:
         delivered = [row for row in certain if row["delivered"]]
         if any(row["pending"] or row.accepted for row in certain):
-            yield f"{_tests(len(certain))}: all findings are accepted"
+            yield f"{counted(len(certain), 'test')}: all findings are accepted"
         elif delivered:
-            yield f"{_tests(len(delivered))}: every tuple completed exactly once"
+            yield f"{counted(len(delivered), 'test')}: every tuple completed exactly once"
         if len(delivered) < len(certain):
-            yield f"{_tests(len(certain) - len(delivered))}: no bolt received a tuple"
+            yield f"{counted(len(certain) - len(delivered), 'test')}: no bolt received a tuple"
     if doubted := [row for row in rows.values() if row.doubtful]:
-        yield f"{_tests(len(doubted))} in doubt: some tuples may not have completed exactly once"
+        yield f"{counted(len(doubted), 'test')} in doubt: some tuples may not have completed exactly once"
     if hidden:
-        yield f"{_tests(len(hidden))} not observed: a mock or an unknown transport hides the component's calls"
+        yield f"{counted(len(hidden), 'test')} not observed: a mock or an unknown transport hides the component's calls"
     if silent:
-        yield f"{_tests(len(silent))} observed 0 events: the tracer saw no component run"
+        yield f"{counted(len(silent), 'test')} observed 0 events: the tracer saw no component run"
     troubles = [
         note for row in rows.values() for note in (*row.notes, *row.doubts) if _INTERNAL_ERROR in note
     ]

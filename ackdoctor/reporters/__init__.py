@@ -28,7 +28,6 @@ __all__ = [
     "Reporter",
     "Sources",
     "columns",
-    "counted",
     "escape_commands",
     "glyphs_for",
     "printable",
@@ -186,13 +185,6 @@ def reporter(name: str) -> Reporter:
     module, _, function = _FUNCTIONS[name].partition(":")
     found: Reporter = getattr(import_module(f"ackdoctor.reporters.{module}"), function)
     return found
-
-
-def counted(amount: int, noun: str) -> str:
-    """`1 file`, `2 files`, `2 topologies`."""
-    if amount == 1:
-        return f"{amount} {noun}"
-    return f"{amount:,} {f'{noun[:-1]}ie' if noun.endswith('gy') else noun}s"
 
 
 def printable(text: str) -> str:

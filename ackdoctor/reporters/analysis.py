@@ -5,9 +5,9 @@ from dataclasses import asdict
 from datetime import datetime, timezone
 from typing import TextIO
 
-from ackdoctor.model.finding import Finding, Report
+from ackdoctor.model.finding import Finding, Report, counted
 from ackdoctor.model.trace import Culprit, Residue, TupleTree, Verdict
-from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.reporters import Context, printable
 from ackdoctor.reporters.machine import document as write_document
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import block, span
@@ -112,8 +112,7 @@ def verdict(report: Report, analysis: Analysis) -> str:
         for one in analysis.deaths[:_MAX_CAUSES]
     )
     more = ", and more" if len(analysis.deaths) > _MAX_CAUSES else ""
-    count = "1 death" if total == 1 else f"{total:,} deaths"
-    return f"{text}; {count} of workers: {printable(', '.join(causes))}{more}"
+    return f"{text}; {counted(total, 'death')} of workers: {printable(', '.join(causes))}{more}"
 
 
 def incomplete(report: Report, analysis: Analysis) -> bool:

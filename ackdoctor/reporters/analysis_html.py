@@ -6,9 +6,8 @@ from math import ceil, floor, log10
 from shlex import quote
 from typing import TextIO
 
-from ackdoctor.model.finding import Report
+from ackdoctor.model.finding import Report, counted
 from ackdoctor.model.trace import PendingEntry
-from ackdoctor.reporters import counted
 from ackdoctor.reporters.analysis import (
     FIRST_CLOCK_MS,
     NEEDS_DEBUG,

@@ -7,8 +7,8 @@ from hashlib import sha256
 from typing import TextIO
 from xml.etree import ElementTree as ET
 
-from ackdoctor.model.finding import Finding, Report, Severity
-from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.model.finding import Finding, Report, Severity, counted
+from ackdoctor.reporters import Context, printable
 from ackdoctor.reporters.machine import workspace_path
 
 _GITLAB = {Severity.ERROR: "critical", Severity.WARNING: "major", Severity.INFO: "info"}

@@ -14,9 +14,9 @@ from ackdoctor.heap.pending import Acker, Buffer
 from ackdoctor.heap.python_heap import Snapshot
 from ackdoctor.heap.python_judge import HoldingRow, TypeRow, holding_rows, type_rows
 from ackdoctor.heap.signs import KINDS, TUPLES
-from ackdoctor.model.finding import Finding, HeapWitness, Report
+from ackdoctor.model.finding import Finding, HeapWitness, Report, counted
 from ackdoctor.model.trace import Cause, PendingEntry
-from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.reporters import Context, printable
 from ackdoctor.reporters.machine import document
 from ackdoctor.reporters.tables import block, bytes_in_words, span
 from ackdoctor.reporters.terminal import full, headline, more_findings, nothing_wrong
@@ -505,9 +505,8 @@ def _about_snapshots(snapshots: Sequence[Snapshot]) -> Iterator[str]:
             size += f", {last.size - first.size:+,} since {label}"
     yield f"{counted(len(snapshots), 'snapshot')} ({labels}){size}"
     for acker in snapshots[-1].ackers:
-        entries = "1 entry" if acker.entries == 1 else f"{acker.entries:,} entries"
         yield (
-            f"{acker.component}: {entries} after {acker.tuples:,} roots: "
+            f"{acker.component}: {counted(acker.entries, 'entry')} after {acker.tuples:,} roots: "
             f"{acker.tracked:,} tracked, {acker.orphans:,} orphans"
         )
 

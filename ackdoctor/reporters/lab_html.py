@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import TextIO
 
-from ackdoctor.lab.fates import FAILED, counted
+from ackdoctor.lab.fates import FAILED
 from ackdoctor.lab.run import Outcome
-from ackdoctor.model.finding import Report
+from ackdoctor.model.finding import Report, counted
 from ackdoctor.reporters.html import MAX_CARDS, Step, Table, cards, growth_curve, repairs, table, write
 from ackdoctor.reporters.lab_run import (
     COUNTS,

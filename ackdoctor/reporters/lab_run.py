@@ -5,9 +5,9 @@ from dataclasses import asdict, dataclass
 from typing import TextIO
 
 from ackdoctor.lab.run import Options, Outcome
-from ackdoctor.model.finding import Report
+from ackdoctor.model.finding import Report, counted
 from ackdoctor.model.topology import Judged
-from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.reporters import Context, printable
 from ackdoctor.reporters.machine import document as write_document
 from ackdoctor.reporters.tables import block, span, sparkline
 from ackdoctor.reporters.terminal import full, headline

@@ -3,9 +3,10 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import asdict, dataclass
 
+from ackdoctor.model.finding import counted
 from ackdoctor.model.topology import Judged, Word
 from ackdoctor.model.trace import Outcomes
-from ackdoctor.reporters import counted, printable
+from ackdoctor.reporters import printable
 from ackdoctor.reporters.topology import branch_of, guarantee
 
 

@@ -8,7 +8,8 @@ from typing import TextIO
 from ackdoctor import __version__
 from ackdoctor.lab.scenes import Scene
 from ackdoctor.lab.stage import TIMEOUT_S, Measure, Moment, Result, Setting
-from ackdoctor.reporters import Context, counted, wrapped
+from ackdoctor.model.finding import counted
+from ackdoctor.reporters import Context, wrapped
 from ackdoctor.reporters.tables import grid, table
 
 _MAX_RANGES = 3  # of message ids in a cell

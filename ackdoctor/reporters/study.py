@@ -6,7 +6,8 @@ from typing import TextIO
 
 from ackdoctor import __version__
 from ackdoctor.lab.study import Experiment, Outcome, Result, Row, Setting
-from ackdoctor.reporters import Context, counted, wrapped
+from ackdoctor.model.finding import counted
+from ackdoctor.reporters import Context, wrapped
 from ackdoctor.reporters.tables import block
 
 _NUMBERS = ("published", "law", "simulator", "lost")

@@ -26,9 +26,10 @@ from ackdoctor.model.finding import (
     Report,
     Severity,
     TreeWitness,
+    counted,
 )
 from ackdoctor.model.source import NOWHERE
-from ackdoctor.reporters import Context, Glyphs, columns, counted, printable, wrapped
+from ackdoctor.reporters import Context, Glyphs, columns, printable, wrapped
 
 _VERDICT_STYLES = {"BROKEN": "error", "GROWING": "warning", "INCOMPLETE": "warning", "EMPTY": "warning"}
 _MEGABYTE = 1_000_000

@@ -6,9 +6,8 @@ from datetime import datetime
 from operator import itemgetter
 from typing import TextIO
 
-from ackdoctor.model.finding import Confidence, Finding, Report
+from ackdoctor.model.finding import Confidence, Finding, Report, counted
 from ackdoctor.model.topology import Judged, Place, Reason, Word
-from ackdoctor.reporters import counted
 from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
 from ackdoctor.reporters.layout import Box, Layout, Link, arrange, points
 from ackdoctor.reporters.topology import (

@@ -6,10 +6,10 @@ from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TextIO
 
-from ackdoctor.model.finding import Finding, Report
+from ackdoctor.model.finding import Finding, Report, counted
 from ackdoctor.model.source import NOWHERE
 from ackdoctor.model.trace import PendingEntry, RunTally, TupleTree
-from ackdoctor.reporters import Context, counted, printable
+from ackdoctor.reporters import Context, printable
 from ackdoctor.reporters.machine import document as write_document
 from ackdoctor.reporters.promise import Promise
 from ackdoctor.reporters.tables import block, grid, span, sparkline, table
@@ -185,7 +185,7 @@ def _gist(finding: Finding) -> str:
 def _volume(about: About) -> str:
     deliveries = sum(component.delivered for component in about.tally.components)
     parts = [counted(about.roots, "root")] if about.roots else []
-    parts += ["1 delivery" if deliveries == 1 else f"{deliveries:,} deliveries"] if deliveries else []
+    parts += [counted(deliveries, "delivery")] if deliveries else []
     return ", ".join(parts) or counted(about.rows, "row")
 
 
@@ -227,9 +227,8 @@ def _entries(about: About, context: Context) -> str:
         for (state, explanation), entries in largest[:_MAX_KINDS]
     ]
     total = sum(map(len, groups.values()))
-    title = "1 entry left" if total == 1 else f"{total:,} entries left"
     lines = block(
-        f"{title} in the acker, {about.tally.high_water:,} at most at once",
+        f"{counted(total, 'entry')} left in the acker, {about.tally.high_water:,} at most at once",
         rows,
         context,
         numbers={"entries"},

@@ -20,6 +20,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from ackdoctor.model import UsageError
+from ackdoctor.model.finding import counted
 from ackdoctor.spark import deliveries, logs, roots
 from ackdoctor.spark.events import (
     Opened,
@@ -161,7 +162,7 @@ def frames(events: DataFrame, request: Request, *, small: bool = False) -> Itera
 def _notes_on_timeouts(result: Analysis) -> Iterator[str]:
     """Yield notes on roots that timed out for a reason that is no finding."""
     drops = result.messages_dropped
-    many = "1 message" if drops == 1 else f"{drops:,} messages"
+    many = counted(drops, "message")
     dropped = f" (the workers' connections dropped {many})" if drops else ""
     yield from asides(
         ((one.cause, one.roots) for one in result.expired),

@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the usual name
 
 from ackdoctor.model.acker import NEWEST, AckerVersion, Engine
+from ackdoctor.model.finding import counted
 from ackdoctor.model.source import NOWHERE, Site
 from ackdoctor.model.trace import EventKind, GrowthPoint, Outcomes, RunTally, TupleTree, Verdict, Violation
 from ackdoctor.spark import deliveries, roots, verdicts
@@ -118,10 +119,6 @@ def _empty(counted: Sequence[Row], request: Request, row_counts: RowCounts | Non
 def _has(counted: Iterable[Row], *kinds: EventKind) -> bool:
     """Whether COUNTS has rows of one of these kinds."""
     return any(row["kind"] in kinds for row in counted)
-
-
-def _many(count: int, what: str, one: str = "", many: str = "") -> str:
-    return f"1 {what} {one}".rstrip() if count == 1 else f"{count:,} {what}s {many}".rstrip()
 
 
 @dataclass(slots=True)
@@ -254,7 +251,7 @@ class _Examination:
             own = [one for one in result.completions if one.component in in_hand]
             nothing = f", and so nothing of {', '.join(result.unjudged)}" if result.unjudged else ""
             self._note(
-                f"{_many(in_hand.total(), 'tuple', 'was', 'were')} in hand where a log ends or its worker restarted, "
+                f"{counted(in_hand.total(), 'tuple was', 'tuples were')} in hand where a log ends or its worker restarted, "
                 f"for less than {_longest_s(own, self.request.patience_s)} s: not judged{nothing}"
             )
         notes = {row["component"]: unobserved(row["note"]) for row in rows["named"]}
@@ -348,7 +345,7 @@ class _Examination:
         judged = [one for one in old if (one.run, one.root) not in lost]
         if excused := sum(one.roots for one in old) - sum(one.roots for one in judged):
             self._note(
-                f"{_many(excused, 'root', 'was', 'were')} young where a log ends or a worker restarted, "
+                f"{counted(excused, 'root was', 'roots were')} young where a log ends or a worker restarted, "
                 f"less than {self.patience_s} s away: not judged"
             )
         return judged
@@ -406,7 +403,7 @@ class _Examination:
             notes.append(self._note_on_unbegun(unbegun))
         if unknown:
             notes.append(
-                f"{_many(unknown, 'root')} did not end well, and missing logs may say why: not judged"
+                f"{counted(unknown, 'root')} did not end well, and missing logs may say why: not judged"
             )
         result.notes = (*notes, *result.notes)
         return kept
@@ -443,7 +440,7 @@ class _Examination:
         late = any(tree.entry is not None and result.end_ms - tree.entry.age_ms > until_ms for tree in trees)
         orphans = sum(kind.roots for kind in result.trees if kind.verdict == Verdict.ORPHAN.value)
         result.unbegun = late or orphans >= result.roots
-        count = _many(sum(tree.roots for tree in trees), "root", "has", "have")
+        count = counted(sum(tree.roots for tree in trees), "root has", "roots have")
         note = f"{count} acks and no __ack_init: they began before the logs, or elsewhere"
         if not result.unbegun:
             return f"{note}: not judged"

@@ -13,7 +13,7 @@ from ackdoctor import rulebook
 from ackdoctor.dialects import known
 from ackdoctor.model.acker import AckerVersion
 from ackdoctor.model.dialect import Misuse, TickDuty, VerbKind
-from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, stamp
+from ackdoctor.model.finding import Confidence, Finding, PathStep, Severity, TreeWitness, counted, stamp
 from ackdoctor.model.protocol import Op, Stage, move
 from ackdoctor.model.source import Site
 from ackdoctor.model.trace import Access, AccessKind, TupleTree, Violation
@@ -313,7 +313,7 @@ class _Context:
         words = message.words(self.words())
         path = self._steps(places, words.note)
         cost = advice.clause(self.discipline, self.misuse) if message.priced and self.discipline else ""
-        again = f"{violation.discarded:,} more {'time' if violation.discarded == 1 else 'times'}"
+        again = counted(violation.discarded, "more time")
         aside = f"tracer: it happened {again} to the same tuples" if violation.discarded else ""
         functions = (  # the history without lines, ids and threads
             f"{access.kind.value} {access.site.function if access.site is not None else ''}".rstrip()
@@ -456,7 +456,7 @@ def _with_left(finding: Finding, caused: Sequence[TupleTree], profile: AckerVers
     witness = _tree(finding)
     lines = [left_by(tree) for tree in caused[:_MOST_LEFT]]
     if beyond := sum(tree.roots for tree in caused) - len(lines):
-        lines.append(f"acker: {beyond:,} more {'root' if beyond == 1 else 'roots'} like these")
+        lines.append(f"acker: {counted(beyond, 'more root')} like these")
     if any(tree.entry is not None for tree in caused):
         lines.append(f"acker: such an entry {stays(profile)}")
     root = witness.root if witness.root is not None else caused[0].root

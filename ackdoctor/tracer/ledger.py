@@ -9,6 +9,7 @@ from time import time_ns
 from typing import NamedTuple
 
 from ackdoctor.model.dialect import EntryKind, Kind, Role
+from ackdoctor.model.finding import counted
 from ackdoctor.model.trace import (
     AUTO,
     BARE,
@@ -192,15 +193,14 @@ class Ledger:
         if kept := record.interrupted():
             for delivery in kept:
                 record.excuse(delivery)
-            what = "tuple was" if len(kept) == 1 else "tuples were"
-            self.note(f"{record.traced.name}: {len(kept)} kept {what} open when an exception left a handler")
+            what = counted(len(kept), "kept tuple was", "kept tuples were")
+            self.note(f"{record.traced.name}: {what} open when an exception left a handler")
         found = record.violations(now, self.test)
         self._begun += record.entry - record.ticks_seen
         self._closed.append((found, record.tally(now, found), record.dropped))
         if record.strays:
-            many = "completion" if record.strays == 1 else "completions"
             self.note(
-                f"{record.traced.name}: {record.strays} {many} of tuples that no input was seen to bring"
+                f"{record.traced.name}: {counted(record.strays, 'completion')} of tuples that no input was seen to bring"
             )
 
 

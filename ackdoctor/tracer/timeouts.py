@@ -15,7 +15,7 @@ from math import ceil
 from statistics import median, median_low
 from typing import TypeAlias
 
-from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness
+from ackdoctor.model.finding import Confidence, Finding, Severity, TreeWitness, counted
 from ackdoctor.model.source import Site
 from ackdoctor.model.trace import TICK, Event, EventKind, Residue, TupleTree
 from ackdoctor.rulebook import FLUSH_SLOWER_THAN_TIMEOUT, phrase, words
@@ -137,7 +137,7 @@ def asides(expired: Iterable[tuple[str, int]], missing: str = "", late: str = ""
     }
     for cause, why in more.items():
         if roots := known.get(cause.value):
-            yield f"{'1 root' if roots == 1 else f'{roots:,} roots'} expired: {cause.value}{why}"
+            yield f"{counted(roots, 'root')} expired: {cause.value}{why}"
 
 
 def slow_findings(

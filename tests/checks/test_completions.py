@@ -1,5 +1,7 @@
 """Repeated completions: the reported line and rule."""
 
+import pytest
+
 from tests.checks.sources import codes, findings, in_bolt
 
 
@@ -86,3 +88,22 @@ def test_a_raise_in_a_helper_is_as_certain_as_one_in_the_handler():
     reported = [(f.site.span.line, f.code, f.confidence.word) for f in findings(source)]
 
     assert reported == [(10, "ACK106", "must")]
+
+
+@pytest.mark.parametrize(("handler", "confidence"), [("", "must"), ("except KeyError: ...", "may")])
+def test_an_exception_of_another_class_than_the_handlers_may_leave_through_an_ack_in_finally(
+    handler, confidence
+):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            try:
+                work(tup.values)
+            {handler}
+            finally:
+                self.ack(tup)
+        """,
+        switches="auto_ack = auto_fail = False",
+    )
+
+    assert [(f.code, f.confidence.word) for f in findings(source)] == [("ACK107", confidence)]

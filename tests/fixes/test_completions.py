@@ -79,3 +79,14 @@ class Words(BatchingBolt):
 """
     lines = ["-        for tup in tups:", "-            self.ack(tup)"]
     assert run_fixed(tmp_path, "pystorm", before) == lines
+
+
+def test_an_ack_that_waits_in_a_buffer_stays(tmp_path) -> None:
+    before = f"""{HEAD.replace("    auto_ack = False", "    pass")}    def process(self, tup):
+        self.rows.append(tup)
+        if len(self.rows) == 2:
+            for row in self.rows:
+                self.ack(row)
+            self.rows = []
+"""
+    assert repaired(tmp_path, {"case.py": before}, unsafe=True)[0] == {}

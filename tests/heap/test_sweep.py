@@ -3,7 +3,7 @@
 from array import array
 from collections import Counter
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.heap.hprof import Hprof
@@ -34,7 +34,6 @@ def heap_of(phrases, id_size):
     return heap, objects
 
 
-@settings(deadline=None)
 @given(st.lists(st.tuples(PHRASES, st.integers(1, 200)), min_size=1, max_size=5), st.sampled_from([4, 8]))
 def test_every_object_is_counted_and_handed_out_once(tmp_path_factory, phrases, id_size):
     heap, objects = heap_of(phrases, id_size)

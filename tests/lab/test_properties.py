@@ -91,7 +91,7 @@ def topologies(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(
     topologies(), st.sampled_from(VERSIONS), st.integers(0, 2**32), st.sampled_from([in_phase, spread_phases])
 )
@@ -115,7 +115,7 @@ def _rows(drawn, seed, **options):
     return rows
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(st.data(), st.integers(0, 2**32))
 def test_equal_seeds_give_equal_runs(data, seed):
     drawn = data.draw(topologies())

@@ -42,7 +42,7 @@ SMALL = st.integers(0, 15)
 LONG = st.integers(-(1 << 63), (1 << 63) - 1)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(
     st.lists(st.one_of(SMALL, LONG), max_size=8),
     st.data(),

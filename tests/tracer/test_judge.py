@@ -337,7 +337,7 @@ def test_a_finding_of_a_run_looks_like_one_of_lint(path, places, tmp_path):
         "      = seen: 42 times, first of delivery 7 in tests/test_sql.py::test_insert\n"
         "      = left: acker: root 77 leaves an orphan, value 3; the spout got ack\n"
         "      = left: acker: such an entry stays until the acker's worker restarts: storm-1.1.0 never drops one\n"
-        "      = help: complete the tuple after the loop, not in it · ackdoctor explain ACK104\n"
+        "      = help: complete the tuple after the loop, or leave the loop with it · ackdoctor explain ACK104\n"
         "\n"
     )
 

@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pystorm import Bolt
 
@@ -67,7 +67,6 @@ def outcome(level, plan, cap, recorder=None):
 
 
 @pytest.mark.minutes
-@settings(deadline=None)
 @given(PLANS, st.sampled_from((3, 65_536)))
 def test_all_levels_give_each_tuple_the_same_verdict(plan, cap):
     with TemporaryDirectory() as folder:

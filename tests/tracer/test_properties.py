@@ -35,7 +35,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ROWS, st.integers(1, 7), st.sampled_from(["live", "parquet", "json lines"]))
 def test_rows_survive_a_round_trip(wanted, room, how):
     module = (lambda: None) if how == "json lines" else parquet_module

@@ -60,7 +60,7 @@ _BYTES = st.binary(max_size=300) | st.builds(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(_BYTES, _BYTES)
 def test_bytes_are_forwarded_unchanged(data, back):
     forth, returned, observed = through(data, back=back)
@@ -71,7 +71,7 @@ def test_bytes_are_forwarded_unchanged(data, back):
             assert b"".join(chunk.data for chunk in observed if chunk.direction is direction) == words
 
 
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 @given(_BYTES, _BYTES)
 def test_bytes_are_forwarded_without_an_observer(data, back):
     assert through(data, back=back, tapped=False) == (data, back, [])

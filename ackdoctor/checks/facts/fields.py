@@ -335,6 +335,8 @@ def shrinks(context: RuleContext, use: Use) -> bool:
     match use.how:
         case "del":
             return use.whole or use.key is not None
+        case "=" if isinstance(use.key, Mix) and use.key.op == "slice":
+            return True
         case how if not use.whole:
             return isinstance(use.place, Name) and how in REMOVES_FROM_VIEW
         case "=":

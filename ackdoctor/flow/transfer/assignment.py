@@ -220,6 +220,9 @@ def _assign_item(
     context: Context, path: Path, state: State, obj: Expr, key: Expr, value: Value | None
 ) -> State:
     if value is None or not any(tokens_in(value)):
+        found = evaluate(context, path.function, state, key)
+        if isinstance(found, TokenRef) and _may_complete_by_key(context):
+            state = escape(context, path, state, (found,), "a key")
         match evaluate(context, path.function, state, obj):
             case Field(name=field) if value == Field(field, taken=True):
                 return put_back(context, path, state, field)
@@ -240,6 +243,15 @@ def _assign_item(
             return state.bind(obj.id, Container(items | {value}))
         case _:
             return escape(context, path, state, (value,), "a container")
+
+
+def _may_complete_by_key(context: Context) -> bool:
+    """Whether code that finds an id among the keys of a container may complete its tuple."""
+    methods = (method for cls in context.component.lineage for method in cls.all_methods())
+    calls = (call for method in methods for call in calls_by_result(method).values())
+    return context.component.role.discipline.accepts_id and any(
+        last_name(call.func) in context.completing_names for call in calls
+    )
 
 
 def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value: Expr) -> State:

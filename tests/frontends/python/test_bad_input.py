@@ -1,7 +1,7 @@
 """Any input gives a unit or a report of one line."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from ackdoctor.frontends.python import lower_source
@@ -203,14 +203,12 @@ PIECES = st.lists(
 )
 
 
-@settings(deadline=None)
 @given(PIECES)
 def test_random_python_words_do_not_crash(pieces):
     lowered = lower_source(path="a.py", module="a", is_package=False, data=" ".join(pieces).encode())
     assert isinstance(lowered, (Unit, Unreadable))
 
 
-@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_random_bytes_do_not_crash(data):
     lowered = lower_source(path="a.py", module="a", is_package=False, data=data)
