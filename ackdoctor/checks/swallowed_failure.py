@@ -25,6 +25,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
 from ackdoctor.flow.expressions import calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.transfer.buffer_loops import is_part
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.flow.witness import completions
 from ackdoctor.libraries.vocabulary import ERROR_STAGES
@@ -42,6 +43,7 @@ from ackdoctor.model.cfg import (
     Item,
     Literal,
     Name,
+    Next,
     Return,
     Test,
     Throw,
@@ -182,11 +184,15 @@ def _is_of_success(end: Path) -> bool:
 
 
 def _is_another_tuple(acked: Completed, caught: Path) -> bool:
-    """Whether the exception was about one tuple of a buffer, and the path acks another one."""
+    """Whether the exception was about one tuple of a buffer, and the path acks another one, or a part of the buffer."""
+    function, index = acked.path.function, acked.path.index
+    loops = (function.cfg.steps[head].op for head, body in function.cfg.bodies.items() if index in body)
+    if any(isinstance(op, Next) and is_part(function, op.iterable) for op in loops):
+        return True
     field = acked.token.field if acked.token is not None else ""
     in_hand = any(token.field == field for token in caught.state.tokens)
-    loops = (memory.field for memory in caught.state.loops.values() if memory.field is not None)
-    if not in_hand and Field(field) not in loops:
+    fields = (memory.field for memory in caught.state.loops.values() if memory.field is not None)
+    if not in_hand and Field(field) not in fields:
         return False
     for visit, after, _ in points_back(acked.path):
         if visit is caught:
