@@ -28,6 +28,7 @@ _SUFFIXES = _LOG_SUFFIXES | {".txt", ".gz"}
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
 _DATABASE_LOG = re.compile(r"\d{6}\.log")
 _HEAD_LINES = 200
+_DUMP_LINES = 3  # a time, and what jcmd says of the process
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
 
@@ -132,7 +133,8 @@ def _logs_in(directory: str, faults: list[str]) -> list[Path]:
     found = [
         path
         for path in files
-        if not _LOG_SUFFIXES.isdisjoint(path.suffixes) and path.is_file() and not _is_database_log(path)
+        if path.is_file()
+        and (_is_dump(path) if _LOG_SUFFIXES.isdisjoint(path.suffixes) else not _is_database_log(path))
     ]
     if not (found or faults):
         names = ", ".join(f"*{suffix}" for suffix in sorted(_LOG_SUFFIXES))
@@ -140,6 +142,15 @@ def _logs_in(directory: str, faults: list[str]) -> list[Path]:
     if len(found) < len(files):
         complain(f"{directory}: {counted(len(files) - len(found), 'file')} ignored: not a log")
     return found
+
+
+def _is_dump(path: Path) -> bool:
+    """Return whether a text file begins with a thread dump, as jstack writes it."""
+    if path.suffix not in _SUFFIXES:
+        return False
+    with suppress(OSError, EOFError, zlib.error), open_log(path) as lines:
+        return any(line.startswith("Full thread dump") for line in islice(lines, _DUMP_LINES))
+    return False
 
 
 def _is_database_log(path: Path) -> bool:

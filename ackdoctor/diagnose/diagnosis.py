@@ -54,6 +54,7 @@ _STAMP = 40  # characters with a line's time
 _INLINE = re.compile(
     r" (?=at [\w$.<>/@-]{3,300}\((?:[\w$]{1,100}\.(?:java|clj|scala|kt|groovy)(?::\d{1,6})?|Native Method|Unknown Source)\))"
 )
+_RETRY = "connection attempt "  # Netty's client connects until the other worker has started
 _COMMAND = re.compile(r"\bCommand: (\[.*?\]|\S+), ProcessInfo")
 
 
@@ -279,7 +280,8 @@ class _LogReader:
         parts = [head, *thrown.parts] if head is not None else thrown.parts
         ended = any(word in part.text for part in parts for word in table().ends)
         echo = thrown.text.rstrip('")').endswith(table().echoes)
-        if thrown.text and not echo:
+        retries = any(_RETRY in part.text for part in parts)
+        if thrown.text and not (echo or retries):
             self.first = self.first or thrown
         found = self._match_exception(parts, python=thrown.python)
         if found is None and ended:
@@ -322,7 +324,8 @@ class _LogReader:
         head: Part | None = None,
     ) -> Occurrence:
         first = head or part
-        command = _COMMAND.search(first.text) if "Command: " in first.text else None
+        entry = thrown.entry if thrown and "Command: " not in first.text else first.text
+        command = _COMMAND.search(entry) if "Command: " in entry else None
         # the text around an exception without its time: an equal text announces a new exception
         context = re.sub(r"^\S+(?: \d\S*)?", "", first.text) if moment_of(first.text) else first.text
         component = thrown.component if thrown else component_of(part.text) or self.exceptions.log_component

@@ -1,6 +1,7 @@
 """Stacks in a text: exceptions with their deepest cause, and the threads of a dump."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
@@ -40,7 +41,9 @@ _PIPE = re.compile(r"NoOutputException|IOException: Broken pipe")  # consequence
 _HAS_OUTPUT = re.compile(rf"{_PIPE.pattern}|launching multilang subprocess")
 _LAST_OUTPUT = re.compile(
     r"^\w[\w.]*(?:Error|Exception)(?::|\s*$)|No such file or directory|can't open file|Permission denied"
+    r"|^PHP (?:Fatal|Parse) error:|^panic: |\((?:\w+::)*\w*Error\)$"
 )
+_OUTPUT = "errorString:"  # in ShellBolt's entry, before what the process wrote on stderr
 _LONGEST = 400
 _NEAR = 40  # lines within which one log entry explains the next
 _MOST_FRAMES = 200  # frames of one cause
@@ -52,7 +55,7 @@ _THREAD = re.compile(
 _STATE = re.compile(r"^\s*java\.lang\.Thread\.State: (?P<state>[A-Z_]+)")
 _THREAD_FRAME = re.compile(r"^\s*at \S.*\(")
 _LOCK = re.compile(r"^\s+- (?P<how>waiting to lock|locked|)[^<]*(?P<lock><0x[0-9a-fA-F]+>)?")
-_DEADLOCK = re.compile(r"^Found (?:one Java-level deadlock|\d+ deadlocks?)")
+_DEADLOCK = re.compile(r"^Found one Java-level deadlock")
 _EXECUTOR = re.compile(
     r"^Thread-\d+-(?!disruptor-)(?P<storm>\S+?)-executor\[|^(?P<jstorm>[^:]+):\d+-(?:Bolt|\w*Spout)Executors?|^Thread-\d+-(?!disruptor-|executor)(?P<old>[A-Za-z][\w.-]*)$"
 )
@@ -115,7 +118,8 @@ class Thrown:
     """One exception: text, line and frames of the deepest cause so far; the text is '' until a traceback ends.
 
     `component` is '' if the log does not name it; `parts` are all of its lines; `python`: Python raised the cause.
-    After the last line, `evidence` has the frames to show.  `thread`: it is a thread of a dump.
+    After the last line, `evidence` has the frames to show.  `thread`: it is a thread of a dump.  `entry` is the first
+    line of its log entry.
     """
 
     text: str
@@ -126,6 +130,7 @@ class Thrown:
     python: bool = False
     evidence: tuple[Frame, ...] = ()
     thread: bool = False
+    entry: str = ""
 
     def add(self, part: Part) -> None:
         """Append a line, up to a limit."""
@@ -159,11 +164,7 @@ class Exceptions:
     def read(self, number: int, line: str) -> None:
         """Read a line."""
         logged = is_logged(line)
-        if logged:
-            self._entry = line
-        if logged or "pid:" in line:
-            # a new log entry, or a process whose end is reported
-            self.component = component_of(line) or (self.log_component if logged else self.component)
+        self._read_entry(number, line, logged=logged)
         if found := _CAUSED.match(line):
             self._set_cause(number, line, found["what"], self._last)
             self._python = TRACEBACK in line
@@ -197,6 +198,21 @@ class Exceptions:
             if self.now is not None and line.strip():
                 self.now.add(Part(number, line))
 
+    def _read_entry(self, number: int, line: str, *, logged: bool) -> None:
+        """Update the log entry, its component, and what a process in any language has raised."""
+        if logged:
+            self._entry = line
+        elif (
+            self.now is None
+            and _OUTPUT in self._entry
+            and _LAST_OUTPUT.search(line)
+            and not self._thrown(line)
+        ):
+            self._raised = Thrown(line.strip()[:_LONGEST], number)
+        if logged or "pid:" in line:
+            # a new log entry, or a process whose end is reported
+            self.component = component_of(line) or (self.log_component if logged else self.component)
+
     def _thrown(self, line: str) -> re.Match[str] | None:
         if not any(map(line.__contains__, _SUFFIXES)):
             return None
@@ -216,7 +232,7 @@ class Exceptions:
 
     def _raise(self, number: int, line: str) -> None:
         """Record the exception that ended the process."""
-        self._raised = Thrown(line.strip()[:_LONGEST], number, frames=self._files)
+        self._raised = Thrown(line.strip()[:_LONGEST], number, frames=self._files, python=True)
         self._set_cause(number, line, line, self.now, python=True)
         self._traced = self.now
 
@@ -234,7 +250,7 @@ class Exceptions:
                 raised.text,
                 raised.line,
                 raised.frames,
-                True,
+                raised.python,
             )
         thrown.add(part)
         self._open(thrown, part)
@@ -242,16 +258,18 @@ class Exceptions:
 
     def _open(self, thrown: Thrown, part: Part) -> None:
         self.now, self._part, self._begun, self._stacked = thrown, part, part.line, False
+        thrown.entry = thrown.entry or self._entry
 
 
 @dataclass(slots=True)
 class Threads:
-    """Collects the threads of the dumps in a text; threads with equal state and frames are one."""
+    """Collects the threads of the dumps in a text; threads with equal name, state and frames are one."""
 
     _current: Part | None = None
     _holders: dict[str, str] = field(default_factory=dict)  # lock -> thread that holds it
     _waiting_for: dict[int, str] = field(default_factory=dict)  # line of a thread -> lock it waits for
     _found: dict[tuple[str, str], tuple[Part, str]] = field(default_factory=dict)
+    _dumps: Counter[tuple[str, str]] = field(default_factory=Counter)  # in how many dumps a thread is
 
     def read(self, number: int, line: str) -> bool:
         """Read a line; return whether it belongs to a dump."""
@@ -287,7 +305,9 @@ class Threads:
             name = _EXECUTOR.match(current.text.rpartition(" ")[0])
             component = next(filter(None, name.groups()), "") if name else ""
             component = "" if component.startswith("__") else component
-            self._found.setdefault((current.text, "".join(current.frames)), (current, component))
+            key = (current.text, "".join(current.frames))
+            self._dumps[key] += 1
+            self._found.setdefault(key, (current, component))
 
     @property
     def note(self) -> str:
@@ -305,9 +325,9 @@ class Threads:
         return note
 
     def parts(self) -> Iterator[tuple[Part, str]]:
-        """Yield each thread (name, state, frames) with its component, '' if it is not an executor."""
+        """Yield each thread (name, state, frames) with its component, '' if it is not an executor; once for each dump."""
         self._close()
-        for part, component in self._found.values():
+        for key, (part, component) in self._found.items():
             if holder := self._holders.get(self._waiting_for.get(part.line, "")):
                 part.text += f', waits for a lock that "{holder}" holds'
-            yield part, component
+            yield from [(part, component)] * max(1, self._dumps[key])

@@ -2,6 +2,7 @@
 
 import json
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
@@ -17,31 +18,35 @@ from ackdoctor.reporters import Context, Palette, printable
 _MAX_CAUSES = 5
 _MAX_WIDTH = 80
 _FEWEST_RESTS = 2  # between three bursts
+_ENOUGH_DUMPS = 3
+_ASKS_FOR_DUMPS = ("take three dumps", "none, if another dump")  # how such a step or cause begins
 _PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands for components in Python or Java
+_HARMLESS = "the first exception shows no fault in acking, and the log does not say that it ended anything"
 _FROZEN = "if the topology hangs nevertheless: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
 
 
 def screen(
     found: Diagnosis, stream: TextIO, context: Context, names: Mapping[str, str], places: Places
 ) -> None:
-    """Write the innermost cause with its frames, then each symptom with its causes and the next commands."""
+    """Write the innermost cause with its frames, then each symptom with its causes and the next commands.
+
+    Without symptoms the result comes first, so that a harmless exception does not look like the cause.
+    """
     palette, width = context.palette, min(context.width, _MAX_WIDTH)
     first = found.first if found.innermost else None
     explained = not found.signs or any(first is cause for sign in found.signs for cause in sign.causes)
-    if first is not None and explained:
-        stream.writelines(f"{line}\n" for line in _innermost(first, "", palette, places))
     if not found.signs:
-        result = (
-            "no known symptom: this exception shows no fault in acking"
-            if found.innermost
-            else "no known symptom"
-        )
-        stream.write(f"{result} ({counted(found.lines, 'line')})\n")
+        stream.write(f"no known symptom ({counted(found.lines, 'line')})\n")
+        if first is not None:
+            stream.write(f"{_HARMLESS}\n")
+            stream.writelines(f"{line}\n" for line in _innermost(first, "  ", palette, places))
         if found.note:
             stream.writelines(f"{line}\n" for line in _wrapped(found.note, "", "  ", width))
         elif places.files and found.lines:
             stream.write(f"{_FROZEN}\n")
         return
+    if first is not None and explained:
+        stream.writelines(f"{line}\n" for line in _innermost(first, "", palette, places))
     for number, sign in enumerate(found.signs):
         between = ("",) if number or (first is not None and explained) else ()
         stream.writelines(f"{line}\n" for line in (*between, *_lines(sign, found, context, names, places)))
@@ -71,6 +76,8 @@ def _lines(
     yield f"{palette.paint('error' if sign.fatal else 'warning', symptom.name)}{where}{_times(sign)}{whose}"
     if when := _when(sign):
         yield f"  {when}"
+    if (dumps := _same_dumps(sign)) > 1:
+        yield f"  a thread with the same frames in {dumps} dumps"
     if sign.command:
         yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
     yield from _wrapped(symptom.meaning, "  ", "  ", width)
@@ -84,7 +91,9 @@ def _lines(
     if len(others) > _MAX_CAUSES:
         yield f"  and {len(others) - _MAX_CAUSES} more; --output-format json has them"
     yield f"  {palette.paint('label', 'likely causes, in order')}"
-    for place, cause in enumerate(symptom.causes, start=1):
+    hangs = _same_dumps(sign) >= _ENOUGH_DUMPS
+    causes = [each for each in symptom.causes if not (hangs and each.text.startswith(_ASKS_FOR_DUMPS))]
+    for place, cause in enumerate(causes, start=1):
         law = f" (law {cause.law})" if cause.law else ""
         yield from _wrapped(f"{cause.text}{law}", f"    {place}. ", "       ", width)
         for code in cause.rules:
@@ -93,6 +102,12 @@ def _lines(
         first, *more = _wrapped(command, " " * 8, " " * 10, width)
         yield f"  {palette.paint('label', 'next:')}{first[7:]}" if not place else first
         yield from more
+
+
+def _same_dumps(sign: Sign) -> int:
+    """Return the most dumps in which one thread has the same frames; 0 for a symptom of a log."""
+    threads = Counter((each.text, each.thrown.evidence) for each in sign.occurrences if each.thrown)
+    return max(threads.values(), default=0) if "dump" in sign.symptom.logs else 0
 
 
 def _times(sign: Sign) -> str:
@@ -127,13 +142,14 @@ def _period_s(seconds: Sequence[float]) -> float:
 def _next_commands(sign: Sign) -> Sequence[str]:
     """Return the next commands, in the language of the component."""
     command = sign.command
-    if not command or _is_python(command):
-        return sign.symptom.next
-    kept = [
-        each for each in sign.symptom.next if not each.startswith((*_PYTHON_ONLY, "ackdoctor trace proxy"))
-    ]
+    steps = sign.symptom.next
+    if _same_dumps(sign) >= _ENOUGH_DUMPS:
+        steps = tuple(each for each in steps if not each.startswith(_ASKS_FOR_DUMPS))
+    kept = [each for each in steps if not each.startswith((*_PYTHON_ONLY, "ackdoctor trace proxy"))]
+    if not command or _is_python(command) or len(kept) == len(steps):
+        return steps
     return [
-        f"check each ack, fail and emit of `{printable(command)}`: ackdoctor lint reads only Python and Java",
+        f"check the acks, fails, emits and prints of `{printable(command)}`: ackdoctor lint reads only Python and Java",
         f"ackdoctor trace proxy -- {printable(command)}   shows each of them with its tuple, in any language",
         *kept,
     ]

@@ -93,6 +93,31 @@ def test_a_folder_without_logs_is_not_called_clean(shell):
     assert shell("diagnose", "t", "not") == (2, "", "ackdoctor: not: no such file\n")
 
 
+def test_a_folder_of_thread_dumps_is_read(shell):
+    Path("t").mkdir()
+    Path("t/notes.txt").write_text("at 10:00 we took\na\nb\nFull thread dump\n")
+    Path("t/jstack-1.txt").write_text(
+        "2026-02-20 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM:\n\nFound one Java-level deadlock:\n"
+    )
+    outcome = shell("diagnose", "t")
+    assert outcome.code == 1
+    assert outcome.out.startswith("threads that wait for each other  line 4\n")
+    assert outcome.err == "ackdoctor: t: 1 file ignored: not a log\n"
+
+
+def test_a_log_with_a_harmless_exception_begins_with_the_result(shell):
+    start = "2026-03-05 03:12:01.339 o.a.s.m.n.Client client-boss-1 [ERROR] connection attempt 1 to Netty-Client-w2/10.0.0.12:6701 failed: java.net.ConnectException: Connection refused: w2/10.0.0.12:6701\n"
+    Path("worker.log").write_text(start)
+    assert shell("diagnose", "worker.log").out.startswith("no known symptom (1 line)\nif the topology")
+    Path("worker.log").write_text(
+        start + "2026-03-05 03:13:00.000 c.a.Geo [WARN] skipped\njava.io.IOException: no route\n"
+    )
+    assert shell("diagnose", "worker.log").out.startswith(
+        "no known symptom (3 lines)\nthe first exception shows no fault in acking, and the log does not say that it "
+        "ended anything\n  innermost cause, line 3: java.io.IOException: no route\n"
+    )
+
+
 @pytest.mark.parametrize("zipped", [False, True])
 def test_noise_is_not_called_clean(shell, zipped):
     noise = random.Random(7).randbytes(5_000)

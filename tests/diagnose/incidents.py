@@ -155,6 +155,39 @@ UNKNOWN = (
 )
 
 OFF_THREAD = "the collector used by several threads"
+WRAPPED = LOOP.format("tags") + "java.lang.RuntimeException: {0}\n" + QUEUE
+IN_KRYO = """Caused by: com.esotericsoftware.kryo.KryoException: java.util.ConcurrentModificationException
+Serialization trace:
+tags (com.acme.Event)
+\tat com.esotericsoftware.kryo.serializers.ObjectField.write(ObjectField.java:101) ~[kryo-3.0.3.jar:?]
+\tat org.apache.storm.serialization.KryoTupleSerializer.serialize(KryoTupleSerializer.java:40) ~[storm-core-1.1.0.jar:1.1.0]
+\t... 6 more
+Caused by: java.util.ConcurrentModificationException
+\tat java.util.HashMap$HashIterator.nextNode(HashMap.java:1445) ~[?:1.8.0_181]
+\t... 12 more
+"""
+IN_BOLT = """Caused by: {0}
+\tat com.acme.TagBolt.flush(TagBolt.java:120) ~[stormjar.jar:?]
+\tat com.acme.TagBolt.execute(TagBolt.java:60) ~[stormjar.jar:?]
+\t... 6 more
+"""
+CALLBACK = """2026-03-05 03:14:55.410 o.a.s.s.ShellSpout Thread-33-feed-executor[2, 2] [ERROR] Halting process: ShellSpout died. Command: [streamparse_run, feed.Feed], ProcessInfo pid:7, name:feed exitCode:1, errorString: Traceback (most recent call last):
+  File "/opt/venv/lib/python3.9/site-packages/pystorm/spout.py", line 142, in _run
+    self.ack(cmd["id"])
+  File "/srv/topology/feed.py", line 27, in ack
+    self.waiting.pop(tup_id)
+KeyError: '1001'
+
+java.lang.RuntimeException: org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.
+\tat org.apache.storm.spout.ShellSpout.querySubprocess(ShellSpout.java:174)
+"""
+NODE = """2026-03-05 03:14:55.410 o.a.s.t.ShellBolt Thread-33 [ERROR] Halting process: ShellBolt died. Command: [node, route.js], ProcessInfo pid:7, name:route exitCode:1, errorString:
+/srv/topology/route.js:14
+TypeError: Cannot read property 'id' of undefined
+    at RouteBolt.process (/srv/topology/route.js:14:32)
+java.lang.RuntimeException: org.apache.storm.multilang.NoOutputException: Pipe to subprocess seems to be broken! No output read.
+\tat org.apache.storm.utils.ShellProcess.readShellMsg(ShellProcess.java:127)
+"""
 INCIDENTS = [
     Incident("storm#6815", "worker.log", STATS, [OFF_THREAD], ["batch"], "at com.acme.BatchBolt.flush(BatchBolt.java:88)", "ACK108"),
     Incident("a pool's thread", "worker.log", FOREIGN, [OFF_THREAD], [], "at com.acme.FlushBolt$1.run(FlushBolt.java:55)", "ACK108"),
@@ -174,7 +207,7 @@ INCIDENTS = [
     Incident("Trident's state", "worker.log", LOOP.format("b-1") + "java.lang.RuntimeException: Current batch (1) is behind state's batch: OpaqueValue[7]\n\tat org.apache.storm.trident.state.OpaqueValue.update(OpaqueValue.java:39)\n", ["Trident's state is ahead of the batch"], ["b-1"], "at org.apache.storm.trident.state.OpaqueValue.update(OpaqueValue.java:39)", "empty table"),
     Incident("storm#2064", "worker.log", LOOP.format("$spoutcoord-spout0") + "java.lang.RuntimeException: org.apache.zookeeper.KeeperException$NodeExistsException: KeeperErrorCode = NodeExists for /user/1\n\tat org.apache.storm.trident.topology.state.TransactionalState.setData(TransactionalState.java:123)\n", ["Trident's transactions in ZooKeeper"], ["$spoutcoord-spout0"], "at org.apache.storm.trident.topology.state.TransactionalState.setData(TransactionalState.java:123)", "upgrade to 1.0.4"),
     Incident("sparse#432", "worker.log", PRINTED, ["foreign words on the pipe"], ["count"], "at org.apache.storm.multilang.JsonSerializer.readMessage(JsonSerializer.java:154)", "ACK206"),
-    Incident("Python raised", "worker.log", RAISED, ["an exception of the component's own"], ["count"], 'File "/srv/topology/count.py", line 9, in process', "pytest"),
+    Incident("Python raised", "worker.log", RAISED, ["an exception of the component's own"], ["count"], 'File "/srv/topology/count.py", line 9, in process', "marked frame"),
     Incident("sparse#239", "count.log", CHILD, ["a component that reads no message"], [], 'File "/srv/topology/timer.py", line 4, in tick', "ACK108"),
     Incident("a supervisor kills", "supervisor.log", SUPERVISED, ["a worker without heartbeats"], [], "", "GC log"),
     Incident("killed", "supervisor.log", EXITED.format(137), ["a worker killed by SIGKILL"], [], "", "dmesg"),
@@ -183,6 +216,12 @@ INCIDENTS = [
     Incident("ShellBolt's exit code", "supervisor.log", EXITED.format(11), ["a worker ended by ShellBolt"], [], "", "WORKER.log"),
     Incident("storm#4246", "worker.log", CASCADE, ["a worker that dies because another one did"], ["a"], "at org.apache.storm.utils.DisruptorQueue.consumeBatchToCursor(DisruptorQueue.java:522)", "all workers"),
     Incident("storm#745", "worker.log", FLUSH, ["a defect of Storm's Netty client"], [], "at backtype.storm.messaging.netty.Client.flushMessages(Client.java:320)", "0.9.6"),
+    Incident("a map that is emitted", "worker.log", WRAPPED.format("com.esotericsoftware.kryo.KryoException: java.util.ConcurrentModificationException") + IN_KRYO, ["a value changed after its emit"], ["tags"], "at java.util.HashMap$HashIterator.nextNode(HashMap.java:1445)", "emit a copy"),
+    Incident("a map in the bolt", "worker.log", WRAPPED.format("java.util.ConcurrentModificationException") + IN_BOLT.format("java.util.ConcurrentModificationException"), ["a dead executor"], ["tags"], "at com.acme.TagBolt.flush(TagBolt.java:120)", "marked frame"),
+    Incident("an index in the bolt", "worker.log", WRAPPED.format("java.lang.IndexOutOfBoundsException: Index: 4, Size: 3") + IN_BOLT.format("java.lang.IndexOutOfBoundsException: Index: 4, Size: 3"), ["a dead executor"], ["tags"], "at com.acme.TagBolt.flush(TagBolt.java:120)", "marked frame"),
+    Incident("a spout in Python", "worker.log", CALLBACK, ["a spout's own ack or fail raises"], ["feed"], 'File "/srv/topology/feed.py", line 27, in ack', "id is known"),
+    Incident("node", "worker.log", NODE, ["the component's pipe is broken"], ["route"], "", "oom"),
+    Incident("Kafka's poll", "worker.log", "2026-03-05 04:00:55.410 o.a.k.c.c.i.ConsumerCoordinator kafka-coordinator-heartbeat-thread | orders [WARN] [Consumer clientId=c-1, groupId=orders] consumer poll timeout has expired. This means the time between subsequent calls to poll() was longer than the configured max.poll.interval.ms.\n", ["the consumer group has rebalanced"], [], "", "max.poll"),
     Incident("not known", "worker.log", UNKNOWN, ["a dead executor"], ["parse"], "at com.acme.ParseBolt.execute(ParseBolt.java:40)", "marked frame"),
     Incident("no cause", "worker.log", DIED.format("x"), ["a death without its cause"], ["x"], "", "FOLDER"),
     Incident("DRPC's server", "drpc.log", "2014-03-01 10:00:00 b.s.d.drpc [WARN] Timeout DRPC request id: 3 start at 1393668000\n", ["a DRPC request that timed out"], [], "", "drpc.servers"),

@@ -1,8 +1,13 @@
 """Thread dumps: the component that hangs, and its frame."""
 
+import io
+from pathlib import Path
+
 import pytest
 
-from ackdoctor.diagnose.diagnosis import diagnose
+from ackdoctor.diagnose.diagnosis import Places, diagnose
+from ackdoctor.reporters import Context, Sources
+from ackdoctor.reporters.diagnosis import screen
 
 BEGIN = "2026-02-20 10:00:00\nFull thread dump OpenJDK 64-Bit Server VM (17.0.9+9 mixed mode):\n\n"
 
@@ -99,6 +104,8 @@ IDLE = thread(
     "org.apache.storm.executor.bolt.BoltExecutor$1.call(BoltExecutor.java:170)",
 )
 ACKER = thread("Thread-2-__acker-executor[1, 1]", "RUNNABLE", "com.acme.Hook.boltAck(Hook.java:3)")
+ACKS = "backtype.storm.task.OutputCollector.ack(OutputCollector.java:213)"
+OTHER_THREAD = thread("pool-3-thread-1", "RUNNABLE", "com.lmax.disruptor.MultiProducerSequencer.next(MultiProducerSequencer.java:136)", ACKS, "com.acme.StoreBolt$1.run(StoreBolt.java:55)", "java.lang.Thread.run(Thread.java:748)")  # fmt: skip
 DEADLOCK = 'Found one Java-level deadlock:\n=============================\n"client-worker-1":\n  waiting to lock monitor 0x7f (object 0x6, a java.lang.Object),\n  which is held by "Thread-10"\n'
 DUMP = BEGIN + QUEUE + READER + WRITER + LOCKED + HOLDER + OWN + IDLE + DEADLOCK
 
@@ -113,13 +120,15 @@ DUMP = BEGIN + QUEUE + READER + WRITER + LOCKED + HOLDER + OWN + IDLE + DEADLOCK
         (DYING, "a dying ShellBolt that waits for its child", []),
         (LOCKED, "a component that waits for a lock", ["sink"]),
         (OWN, "a component in its own code", ["geo"]),
-        (FULL, "an executor that waits for a full queue", ["calc"]),
+        (FULL, "a queue that is full", ["calc"]),
         (DEADLOCK, "threads that wait for each other", []),
+        (OTHER_THREAD, "a collector used by another thread", []),
     ],
 )
 def test_a_hanging_thread_is_reported_with_its_component(threads, name, components):
     [sign] = diagnose((BEGIN + READER + IDLE + ACKER + threads).splitlines()).signs
-    assert (sign.symptom.name, sign.components, sign.fatal) == (name, components, False)
+    assert (sign.symptom.name, sign.components) == (name, components)
+    assert sign.fatal == (threads is DEADLOCK)
     assert sign.symptom.next
 
 
@@ -135,11 +144,51 @@ def test_the_thread_that_holds_the_lock_is_named():
     assert [frame.own for frame in sign.causes[0].evidence] == [True, True]
 
 
-def test_the_same_thread_in_three_dumps_is_one():
+@pytest.mark.parametrize(
+    "below",
+    [
+        "backtype.storm.daemon.executor$fn__3441$tuple_action_fn__3443.invoke(executor.clj:633)",
+        "backtype.storm.task.ShellBolt$1.run(ShellBolt.java:127)",
+        "com.alibaba.jstorm.task.execute.BoltExecutors.processTupleEvent(BoltExecutors.java:245)",
+    ],
+)
+def test_an_executor_uses_its_own_collector(below):
+    threads = thread("Thread-9", "RUNNABLE", ACKS, below)
+    assert diagnose((BEGIN + threads).splitlines()).signs == ()
+
+
+def test_a_deadlock_comes_before_the_threads_that_wait_and_counts_once():
+    found = diagnose((BEGIN + LOCKED + HOLDER + DEADLOCK + "\nFound 1 deadlock.\n").splitlines())
+    assert [(sign.symptom.name, sign.count) for sign in found.signs] == [
+        ("threads that wait for each other", 1),
+        ("a component that waits for a lock", 1),
+    ]
+
+
+def test_three_dumps_with_the_same_frames_need_no_other():
+    def shown(text):
+        found, stream = diagnose(text.splitlines()), io.StringIO()
+        screen(found, stream, Context(sources=Sources(root=Path())), {}, Places())
+        return stream.getvalue()
+
+    more, none = "take three dumps", "none, if another dump"
+    one = shown(BEGIN + OWN)
+    assert more in one
+    assert none in one
+    assert " dumps\n" not in one
+    three = shown((BEGIN + OWN) * 3)
+    assert "a thread with the same frames in 3 dumps\n" in three
+    assert more not in three
+    assert none not in three
+    moved = OWN.replace("Geo", "Other")
+    assert more in shown(BEGIN + OWN + BEGIN + moved + BEGIN + moved.replace("Other", "Third"))
+
+
+def test_the_same_thread_in_three_dumps_counts_three_times():
     [sign] = diagnose(
         (DUMP.replace(DEADLOCK, "").replace(WRITER + LOCKED + HOLDER + OWN, "") * 3).splitlines()
     ).signs
-    assert sign.count == 1
+    assert sign.count == 3
 
 
 def test_a_thread_dump_in_a_log_does_not_change_the_log():
