@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.checks.facts.dataflow import handler_steps, raising_steps, reachable
+from ackdoctor.checks.facts.dataflow import definition, handler_steps, raising_steps, reachable
 from ackdoctor.checks.facts.handlers import (
     advice,
     does_work,
@@ -32,6 +32,7 @@ from ackdoctor.libraries.vocabulary import ERROR_STAGES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
+    Build,
     Call,
     Catch,
     Closure,
@@ -259,16 +260,22 @@ def _learns_outcome(context: RuleContext, flow: Flow, caught: Path, end: Path, f
     """Whether the path repeats the same work after the handler, successfully, or reads an array that the work has filled."""
     tried = raising_steps(caught.function, caught.index)
     calls = [step.op for each in tried if isinstance((step := caught.function.cfg.steps[each]).op, Call)]
-    passed: set[Expr] = {arg.value for call in calls for arg in call.args if isinstance(arg.value, Name)}
+    arrays = {arg.value for call in calls for arg in call.args if _is_new_list(caught, arg.value)}
     for visit, after, _ in points_back(end):
         if visit is caught:
             return False
-        if visit.function is caught.function and _reads_element(visit.step.op, passed):
+        if visit.function is caught.function and _reads_element(visit.step.op, arrays):
             return True
         done = after is not None and after.via is not EdgeKind.RAISE and visit.function is caught.function
         if done and visit.index in tried and does_work(context, flow, caught, visit.step, field):
             return True
     return False
+
+
+def _is_new_list(visit: Path, expr: Expr) -> bool:
+    """Whether a local is a list or array that the code makes empty."""
+    made = definition(visit, expr) if isinstance(expr, Name) else None
+    return made is not None and isinstance(made.value, Build) and not made.value.items
 
 
 def _reads_element(op: Instr, arrays: set[Expr]) -> bool:
