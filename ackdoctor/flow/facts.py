@@ -156,10 +156,7 @@ def tested_names(function: Function) -> frozenset[str]:
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=condition):
-                names.update(names_in(condition) if isinstance(condition, Compare) else ())
-                names.update((condition.id,) if isinstance(condition, Name) else ())
-                tested = normalise_emptiness(inline_calls(function, condition))[0]
-                names.update(names_in(tested) if isinstance(tested, Mix) and tested.op == "any" else ())
+                names.update(names_in(condition), names_in(inline_calls(function, condition)))
             case Bind(value=Compare() as condition):
                 names.update(names_in(condition))
             case Bind(value=Item(key=Name(id=name))) | Call(func=Item(key=Name(id=name))):
