@@ -19,7 +19,7 @@ from ackdoctor.checks.facts.fields import (
     uses,
 )
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Ended, Flow, Stored, points_back
+from ackdoctor.flow.events import Completed, Ended, Flow, Stored, points_back
 from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
 from ackdoctor.flow.facts import normalise
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, CONTAINER_VIEWS
@@ -54,6 +54,11 @@ def ack401_undrained_buffer(context: RuleContext) -> Iterator[Finding]:
         field = stored.field.partition(".")[0]
         if field not in fields or any(LISTENERS & methods for methods in builders(context, field)):
             continue  # the listener of a cache gets the evicted entries
+        later = (
+            event for event in flow.events if isinstance(event, Completed) and event.deferral is not None
+        )
+        if any(done.token == stored.token for done in later):
+            continue  # a callback completes the tuple itself
         if context.is_first(field):
             component, tup = context.component.name, f"`{stored.token.name}`"
             words = context.words(tup=tup, field=f"self.{field}", component=component)

@@ -11,7 +11,7 @@ about one of the two then holds for the other.  A definition is the fact `last =
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.expressions import RESULT, memoize, mentions, names_in, subexpressions
+from ackdoctor.flow.expressions import RESULT, memoize, mentions, names_in, renamed, subexpressions
 from ackdoctor.flow.induction import counted_loops, induction_variables, minus, split_offset
 from ackdoctor.flow.pure_calls import (
     inline_calls,
@@ -93,10 +93,8 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
                 if not isinstance(value, Mix):
                     uses[_normal_subject(inlined)] += 2 if index in looped else 1
                 uses.update((*size_facts(inlined), *iterator_facts(function).get(value, ())))
-            case Return(value=Name() as value):
-                uses[value] += 1
-            case Call() as call:
-                uses.update(passed_subjects(function, call))
+            case Call() | Return() as op:
+                uses.update(passed_subjects(function, op))
             case Next(iterable=iterable, loop=loop):
                 counted = counted_loops(function).get(loop)
                 uses.update(nonempty_facts(function, iterable))
@@ -106,14 +104,35 @@ def tested_subjects(function: Function) -> frozenset[Expr]:
     return frozenset(subject for subject, count in uses.items() if count > 1)
 
 
-def passed_subjects(function: Function, call: Call) -> Iterator[Expr]:
-    """What a call passes on, and the subjects of tests that are about nothing else: a helper may test them again."""
-    passed = {arg.value for arg in call.args if isinstance(arg.value, (Name, Attr))}
+def passed_subjects(function: Function, op: Call | Return) -> Iterator[Expr]:
+    """What a call or a `return` passes on, and the subjects of tests that are about nothing else: other code may test them again."""
+    passed: set[Expr]
+    match op:
+        case Call(args=args):
+            passed = {arg.value for arg in args if isinstance(arg.value, (Name, Attr))}
+        case Return(value=Name() as value):
+            passed = {value}
+        case Return(value=Compare() | Not() | IsType() as value):
+            passed = {_normal_subject(inline_calls(function, value))}
+        case _:
+            return
     yield from passed
     names = {each.id for each in passed if isinstance(each, Name)}
     for subject, read in _subjects_of_tests(function).items() if names else ():
         if read and read <= names and subject not in passed:
             yield subject
+
+
+@memoize
+def result_subjects(function: Function) -> frozenset[Expr]:
+    """What a function may know of its result: the subjects that its returns pass on, restated for the result."""
+    returns = (step.op for step in function.cfg.steps if isinstance(step.op, Return))
+    return frozenset(
+        renamed(subject, {op.value.id: RESULT})
+        for op in returns
+        if isinstance(op.value, Name)
+        for subject in passed_subjects(function, op)
+    )
 
 
 @memoize
@@ -137,16 +156,13 @@ def tested_names(function: Function) -> frozenset[str]:
     for step in function.cfg.steps:
         match step.op:
             case Test(condition=condition):
-                names.update(names_in(condition) if isinstance(condition, Compare) else ())
-                names.update((condition.id,) if isinstance(condition, Name) else ())
-                tested = normalise_emptiness(inline_calls(function, condition))[0]
-                names.update(names_in(tested) if isinstance(tested, Mix) and tested.op == "any" else ())
+                names.update(names_in(condition), names_in(inline_calls(function, condition)))
             case Bind(value=Compare() as condition):
                 names.update(names_in(condition))
             case Bind(value=Item(key=Name(id=name))) | Call(func=Item(key=Name(id=name))):
                 names.add(name)
-            case Return(value=Name(id=name)):
-                names.update((name, RESULT))
+            case Return(value=Name() | Compare() | Not() | IsType() as value):
+                names.update((RESULT, *names_in(value)))
             case Call(func=Name() | Global() | Attr(obj=Name()), args=args):
                 names.update(arg.value.id for arg in args if isinstance(arg.value, Name))
             case _:
@@ -188,10 +204,18 @@ def current_definition(function: Function, state: State, local: Expr) -> Expr | 
 
 @memoize
 def definitions(function: Function) -> Mapping[str, tuple[Expr, ...]]:
-    """All definitions that a local may have, without duplicates."""
+    """All definitions that a local may have, without duplicates; also through the temporary of `a or b`."""
     found: dict[str, dict[Expr, None]] = {}
     for name, value in _defining_assignments(function):
         found.setdefault(name, {})[value] = None
+    for step in function.cfg.steps if found else ():
+        match step.op:
+            case Bind(target=Name(id=name), value=Name(id=source)) if source in found and source.startswith(
+                "%"
+            ):
+                found.setdefault(name, {}).update(found[source])
+            case _:
+                pass
     return {name: tuple(values) for name, values in found.items()}
 
 
@@ -206,7 +230,7 @@ def _defining_assignments(function: Function) -> Iterator[tuple[str, Expr]]:
         if not isinstance(step.op, Bind) or not isinstance(step.op.target, Name):
             continue
         value, local = inline_calls(function, step.op.value), step.op.target.id
-        if any(name.startswith("%") for name in (local, *names_in(value))) or mentions(value, Name(local)):
+        if any(name.startswith("%") for name in names_in(value)) or mentions(value, Name(local)):
             continue
         is_number = is_size(value) or (isinstance(value, Mix) and value.op in _NUMBERS)
         is_tested = _is_condition(value) and _normal_subject(value) in tested_subjects(function)

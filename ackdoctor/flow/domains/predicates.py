@@ -11,7 +11,7 @@ from ackdoctor.flow.domains.intervals import INTERVALS
 from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_by_call
 from ackdoctor.flow.domains.tuples import tick_test
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import RESULT, last_name, mentions, names_in
+from ackdoctor.flow.expressions import RESULT, last_name, mentions, names_in, renamed
 from ackdoctor.flow.facts import (
     current_definition,
     definition_of,
@@ -123,6 +123,8 @@ class Predicates(Domain):
             for fact, truth in before.facts.items():
                 if isinstance(fact, Compare) and fact.left == source:
                     facts[Compare(target, fact.op, fact.right)] = truth
+                elif isinstance(source, Name) and {*names_in(fact)} == {source.id}:
+                    facts[renamed(fact, {source.id: target.id})] = truth
             condition = definition_of(path.function, target.id, source)
             if condition is not None:
                 facts[Compare(target, "==", condition)] = True

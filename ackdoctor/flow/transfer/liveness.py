@@ -13,7 +13,14 @@ from typing import TypeAlias
 from ackdoctor.flow.domains.aliases import new_aliases
 from ackdoctor.flow.domains.heap_cells import private_objects
 from ackdoctor.flow.expressions import RESULT, assigned_locals, memoize, names_in, operands, subexpressions
-from ackdoctor.flow.facts import bound_subjects, definitions, normalise, passed_subjects, tested_names
+from ackdoctor.flow.facts import (
+    bound_subjects,
+    definitions,
+    normalise,
+    passed_subjects,
+    result_subjects,
+    tested_names,
+)
 from ackdoctor.flow.induction import body_counters, counted_loops, induction_variables
 from ackdoctor.flow.pure_calls import inline_calls, iterator_facts, nonempty_facts, size_facts
 from ackdoctor.flow.state import Live
@@ -179,17 +186,17 @@ def _read_places(function: Function, op: Instr) -> Iterator[Place]:
             for loops in (counted_loops(function), body_counters(function)):
                 if loop in loops and (name := loops[loop].name) in induction_variables(function):
                     yield from _counter_places(function, name)
-        case Call(func=func) as call:
-            yield from passed_subjects(function, call)
+        case Return():
+            yield from passed_subjects(function, op)  # the facts about it hold for the result
+        case Call(func=func):
+            yield from passed_subjects(function, op)
             if isinstance(func, Attr) and isinstance(func.obj, Name) and func.name in CONTAINER_STORES:
                 yield func.obj  # which list it is
-        case Return(value=Name() as value):
-            yield value  # the facts about it hold for the result
         case Bind(target=Name(), value=Name(id=name) as value) if name.startswith("%"):
             yield value  # the same
             yield from iterator_facts(function).get(value, ())
         case Yield() | Mark(word="EXIT"):
-            yield from (RESULT, Name(RESULT), _YIELDED)
+            yield from (RESULT, Name(RESULT), _YIELDED, *result_subjects(function))
         case _:
             pass
 

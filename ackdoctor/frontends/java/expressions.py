@@ -100,6 +100,8 @@ def _field_access(fn: Lowering, node: Node) -> Expr:
         root = child(root, "object")
     words.reverse()
     found = _root(fn, root, words)
+    if found == Global("Boolean") and words in (["TRUE"], ["FALSE"]):
+        return Literal(words == ["TRUE"])
     for word in words[-_DEEPEST:]:
         found = Attr(found, word)
     return found
@@ -367,6 +369,7 @@ def _pure_update(fn: Lowering, node: Node) -> Expr:
 _USUAL_PARTS = 3  # receiver, name and arguments
 _MOST_CALLS = 5000  # in a row; each one is the receiver of the next
 _FOR_EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
+_OF_NULL = {"isNull": "==", "nonNull": "!="}  # methods of Objects
 _IF_PRESENT = {"ifPresent": 1, "ifPresentOrElse": 2}  # methods of Optional, with their number of callbacks
 
 
@@ -420,10 +423,13 @@ def _super(fn: Lowering, node: Node) -> Name:
 
 
 def _equality(fn: Lowering, obj: Expr, name: str, node: Node) -> Expr | None:
-    """`a.equals(b)` and `Objects.equals(a, b)` as comparisons."""
-    if name not in ("equals", "equalsIgnoreCase"):
+    """`a.equals(b)`, `Objects.equals(a, b)` and `Objects.isNull(a)` as comparisons."""
+    if name not in ("equals", "equalsIgnoreCase", *_OF_NULL):
         return None
     operands = parts(child(node, "arguments"))
+    if name in _OF_NULL:
+        is_test = len(operands) == 1 and obj == Global("Objects")
+        return _compare(fn.value(operands[0]), _OF_NULL[name], _NULL) if is_test else None
     if len(operands) == 2 and obj == Global("Objects"):  # noqa: PLR2004
         obj = fn.value(operands.pop(0))
     return _compare(obj, "==", fn.value(operands[0])) if len(operands) == 1 else None
