@@ -424,6 +424,17 @@ def growth_verdict(report: Report, grown: Growth) -> str:
                 f"GROWING: the heap grows linearly, but no known class of Storm does; the fastest is "
                 f"{printable(most.name)} ({most.gained:+,} of {grown.last_size - grown.first_size:+,} bytes)"
             )
+        if row := grown.restarted:
+            before, after = row.fall or (0, 0)
+            return (
+                f"INCOMPLETE: {row.name} grows, but falls from {before:,} to {after:,} between two histograms: the "
+                "worker restarted, or its trees completed; take the histograms of one run"
+            )
+        if row := grown.uneven:
+            return (
+                f"INCOMPLETE: {row.name} never falls and grows from {row.first:,} to {row.last:,}, but not along a line: "
+                "take more histograms, over a longer time and at equal intervals"
+            )
     text = _verdict(report, volume)
     unexplained = _unexplained(grown)
     if unexplained and text.startswith("OK"):
