@@ -205,23 +205,23 @@ def _waits_for_ever(context: RuleContext, function: Function, call: Call) -> boo
     if not waits or not isinstance(call.func, Attr):
         return False
     obj = call.func.obj
-    names = {*_origins(context, function, obj)}
+    names = {*origins(context, function, obj)}
     unlimited = (wait for wait in waits if _is_unlimited(wait, call) and not _may_be_set(context, wait))
     return any(name.startswith(wait.origin) for wait in unlimited for name in names) and not _is_limited(
         context, function, call, obj
     )
 
 
-def _origins(context: RuleContext, function: Function, expr: Expr, depth: int = 0) -> Iterator[str]:
+def origins(context: RuleContext, function: Function, expr: Expr, depth: int = 0) -> Iterator[str]:
     """Yield the qualified names of the constructors and the declared type of an object."""
     yield from context.declared_names(function, expr)
     made = list(_makers(context, function, expr)) if depth < _DEEPEST else []
     for owner, value in made:
-        yield from _origins(context, owner, value.func if isinstance(value, Call) else value, depth + 1)
+        yield from origins(context, owner, value.func if isinstance(value, Call) else value, depth + 1)
     if not made and isinstance(expr, (Attr, Global)):
         yield from context.qualified_names(function, expr)
         if isinstance(expr, Attr):
-            yield from _origins(context, function, expr.obj, depth + 1)
+            yield from origins(context, function, expr.obj, depth + 1)
 
 
 def _makers(context: RuleContext, function: Function, expr: Expr) -> Iterator[tuple[Function, Expr | Call]]:

@@ -268,8 +268,8 @@ class _Object:
         methods = project_methods(self.context, function, call)
         if methods is not None:
             return writes_arguments(self.context, methods)
-        if not isinstance(call.func, Attr):
-            return False
+        if not isinstance(call.func, Attr):  # `bulk(client, rows)` of a client's library
+            return self.context.is_remote(function, call.func)
         obj = call.func.obj
         own = self.names.get(function)
         if function in self.context.own_names:

@@ -100,6 +100,7 @@ _NO_ANCHOR: Mapping[Anchors, str] = {
     Anchors.NONE: "the emit has no anchor: a message that is lost behind it is not replayed",
     Anchors.SOME: "the emit is anchored to some of its causes: a loss behind it does not replay the others",
 }
+_TRANSACTIONAL = "java-transactional"  # its batches commit once, if the code of its committers allows that
 _LATE_DATA = "a window drops late tuples unless it has a late stream"
 
 
@@ -134,6 +135,9 @@ def by_spout(
     tracking = tracking_of(graph)
     if is_trident(topology):
         return by_trident_spout(graph, tracking)
+    if topology.kind == _TRANSACTIONAL:
+        gap = Gap("the guarantee of a transactional topology is not judged", topology.place)
+        return {spout.id: undecided((gap,)) for spout in graph.spouts}
     if tracking.checkpoints is not None:
         return {spout.id: _effectively_once(graph, tracking, spout) for spout in graph.spouts}
     return {spout.id: _of_spout(graph, tracking, spout, best_effort) for spout in graph.spouts}

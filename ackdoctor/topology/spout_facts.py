@@ -46,11 +46,14 @@ from ackdoctor.model.topology import OnFail, Place, SourceAck
 _ORDERS = ("<", "<=", ">", ">=")
 _NACKS = frozenset(
     "nack basicNack basic_nack basicReject basic_reject reject requeue release seek rollback recover basicRecover abandon changeMessageVisibility "
-    "change_message_visibility change_visibility changeVisibility negativeAcknowledge negative_acknowledge".split()
+    "change_message_visibility change_visibility changeVisibility negativeAcknowledge negative_acknowledge changeMessageVisibilityBatch change_message_visibility_batch".split()
 )
 _REQUEUE_AT = {"basicReject": 1, "basic_reject": 1, "reject": 1, "basicNack": 2, "basic_nack": 2}  # argument
 _DROPPING = frozenset({"reject"})  # negative acks that put nothing back unless an argument asks for it
-_ACKS = frozenset("ack acknowledge basicAck basic_ack deleteMessage delete_message complete".split())
+_ACKS = frozenset(
+    "ack acknowledge basicAck basic_ack deleteMessage deleteMessageBatch delete_message delete_message_batch "
+    "delete_messages complete".split()
+)
 _COMMITS = frozenset("commit commitAsync commitSync commit_offsets commitOffsets".split())
 _SENDS = frozenset(
     "lpush rpush push put send publish basic_publish basicPublish send_message sendMessage add enqueue insert "

@@ -293,7 +293,7 @@ def test_settings_of_tuples_that_are_not_tracked() -> None:
 
     assert kinds(*unused, words=NO_IDS) == [
         "max-pending-without-effect certain",
-        "timeout-without-effect certain",
+        "timeout-without-effect likely",
     ]
     assert kinds(*unused) == []
 

@@ -7,6 +7,7 @@ from tests.topology.component_sources import java_facts, python_facts
 _HEAD = """\
 import redis, threading, time
 from collections import Counter
+from elasticsearch.helpers import bulk
 from {module} import {base}
 
 class Made({base}):
@@ -47,6 +48,7 @@ def process_tick(self, tup):
     [
         ("self.emit([word, count])", 2),
         ("self.store.incr(word, count)", 2),
+        ("bulk(self.store, [word, count])", 2),
         ("self.logger.info('%s: %d', word, count)", None),
     ],
 )

@@ -6,11 +6,18 @@ from tests.topology.component_sources import java_facts, python_facts
 
 _JAVA = """
 import com.datastax.driver.core.Session;
+import org.apache.hadoop.hbase.client.*;
 import org.apache.kafka.clients.producer.*;
+import org.elasticsearch.action.bulk.BulkProcessor;
 public class Store extends BaseRichBolt {
     private OutputCollector collector;
     private transient Session session;
     private transient KafkaProducer<String, String> producer;
+    private transient BufferedMutator mutator;
+    private transient Table table;
+    private transient BulkProcessor bulk;
+    private transient Publisher publisher;
+    private List<String> rows = new ArrayList<>();
     public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {
         this.collector = collector;
     }
@@ -21,6 +28,16 @@ public class Store extends BaseRichBolt {
     }
     public void declareOutputFields(OutputFieldsDeclarer declarer) { }
 }
+class Publisher {
+    private final Producer<String, String> producer = new KafkaProducer<>(new Properties());
+    void publish(String row) {
+        producer.send(new ProducerRecord<>("rows", row));
+    }
+    void publishNow(String row) {
+        producer.send(new ProducerRecord<>("rows", row));
+        producer.flush();
+    }
+}
 """
 
 
@@ -28,12 +45,26 @@ public class Store extends BaseRichBolt {
     ("body", "must"),
     [
         ("session.executeAsync(row);", [True]),
-        ('producer.send(new ProducerRecord<>("rows", row));', [False]),
+        ('producer.send(new ProducerRecord<>("rows", row));', [True]),
+        (
+            'producer.send(new ProducerRecord<>("rows", row), (meta, error) -> log.error("lost", error));',
+            [True],
+        ),
+        ('producer.send(new ProducerRecord<>("rows", row), new LogErrors());', [True]),
+        ('producer.send(new ProducerRecord<>("rows", row), (meta, error) -> collector.ack(tuple));', []),
         ('producer.send(new ProducerRecord<>("rows", row)).get();', []),
         ('producer.send(new ProducerRecord<>("rows", row)); producer.flush();', []),
+        ('producer.send(new ProducerRecord<>("rows", row)); producer.commitTransaction();', []),
         ("session.executeAsync(row, result -> collector.ack(tuple));", []),
         ('session.executeAsync("select 1");', []),
         ("session.execute(row);", []),
+        ("mutator.mutate(new Put(Bytes.toBytes(row)));", [True]),
+        ("mutator.mutate(new Put(Bytes.toBytes(row))); mutator.flush();", []),
+        ("table.put(new Put(Bytes.toBytes(row)));", []),
+        ('bulk.add(new IndexRequest("rows").source(row));', [True]),
+        ("rows.add(row);", []),
+        ("publisher.publish(row);", [True]),
+        ("publisher.publishNow(row);", []),
     ],
 )
 def test_a_java_bolt(body: str, must: list[bool]) -> None:
@@ -57,5 +88,39 @@ def test_a_python_bolt(switch: str, count: int) -> None:
             def process(self, tup):
                 self.session.execute_async("insert", tup.values)
         """
+    )
+    assert len([each for each in facts.faults if "before its effect" in each.message]) == count
+
+
+@pytest.mark.parametrize(
+    ("call", "count"),
+    [
+        ('self.kafka.send("rows", row)', 1),
+        ('self.kafka.send("rows", row).add_errback(self.logger.error)', 1),
+        ('self.kafka.send("rows", row).get(timeout=5)', 0),
+        ('self.kafka.send("rows", row)\n        self.kafka.flush()', 0),
+        ('self.confluent.produce("rows", row)', 1),
+        ('self.confluent.produce("rows", row)\n        self.confluent.poll(0)', 1),
+        ("self.store.send(row)", 0),
+    ],
+)
+def test_producers_of_kafka_in_python(call: str, count: int) -> None:
+    facts = python_facts(
+        f"""
+import redis
+from confluent_kafka import Producer
+from kafka import KafkaProducer
+from pystorm.bolt import Bolt
+
+class Forward(Bolt):
+    def initialize(self, conf, context):
+        self.kafka = KafkaProducer()
+        self.confluent = Producer({{}})
+        self.store = redis.Redis()
+
+    def process(self, tup):
+        row = tup.values[0].get("row")
+        {call}
+"""
     )
     assert len([each for each in facts.faults if "before its effect" in each.message]) == count

@@ -116,11 +116,14 @@ def ack505_dead_setting(wiring: Wiring) -> Iterator[Defect]:
     windows = any(
         facts.windowed for facts in wiring.judged.facts.values()
     )  # Storm compares them to the timeout
-    for key, kind in ((MAX_PENDING, "max-pending-without-effect"), (TIMEOUT, "timeout-without-effect")):
+    for key, kind, sure in (
+        (MAX_PENDING, "max-pending-without-effect", "certain"),
+        (TIMEOUT, "timeout-without-effect", "likely"),  # `storm kill` waits as long
+    ):
         setting = wiring.setting(key)
         if setting is None or setting.value is None or is_undecided(wiring.judged.topology, setting):
             continue
         if is_of_cluster(setting):  # other topologies may need it
             continue
         if not (windows and key == TIMEOUT):
-            yield wiring.defect(DEAD_SETTING, kind, "certain", setting.place, key=key, reason=reason)
+            yield wiring.defect(DEAD_SETTING, kind, sure, setting.place, key=key, reason=reason)

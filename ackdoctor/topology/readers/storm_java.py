@@ -18,7 +18,11 @@ from ackdoctor.topology.readers.wiring import (
     wired_by_caller,
 )
 
-BUILDERS = {
+_TRANSACTIONAL = frozenset(
+    f"{package}.transactional.TransactionalTopologyBuilder"
+    for package in ("org.apache.storm", "backtype.storm")
+)
+BUILDERS = dict.fromkeys(_TRANSACTIONAL, "java-transactional") | {
     "org.apache.storm.topology.TopologyBuilder": "java-builder",
     "backtype.storm.topology.TopologyBuilder": "java-builder",
     "com.alibaba.jstorm.batch.BatchTopologyBuilder": "jstorm",
@@ -51,6 +55,9 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     settings: list[Setting] = []
     gaps = [*wired_by_caller(builder)]
     defects: list[Defect] = []
+    if builder.is_one_of(_TRANSACTIONAL) and builder.made is not None:
+        spout = node_of(builder.made, identifier(builder.made.argument(1), builder.made, 1), "spout", 2)
+        nodes[spout.id] = spout
     for call in builder.calls:
         if call.order >= before or call.name not in WIRING or not call.args:
             continue

@@ -1,7 +1,8 @@
 """Topologies in Java: builders, branches, and the arguments of library classes."""
 
 from ackdoctor.model.cfg import Attr, Global, Literal
-from ackdoctor.model.topology import Gap
+from ackdoctor.model.topology import Gap, Word
+from ackdoctor.topology.guarantee import verdict
 from ackdoctor.topology.readers.java import from_program
 from tests.topology.programs import link
 from tests.topology.readers.java_topologies import GRAPH, IMPORTS, edges, one, read, settings
@@ -348,3 +349,20 @@ def test_jstorm_is_known_by_its_imports() -> None:
     )
     (found,) = from_program(link({"demo/Main.java": text}), {"demo/Main.java"})
     assert found.kind == "jstorm"
+
+
+def test_a_transactional_builder_has_its_spout_from_the_constructor() -> None:
+    found = one(
+        'TransactionalTopologyBuilder b = new TransactionalTopologyBuilder("sums", "words", new Words(), 3);\n'
+        'b.setBolt("sum", new Sum(), 2).globalGrouping("words");\n'
+        'StormSubmitter.submitTopology("demo", new Config(), b.buildTopology());',
+        imports="import org.apache.storm.transactional.TransactionalTopologyBuilder; ",
+    )
+    assert [(each.id, each.role, each.cls, each.parallelism) for each in found.nodes] == [
+        ("words", "spout", "Words", 3),
+        ("sum", "bolt", "Sum", 2),
+    ]
+    assert (found.kind, edges(found)) == ("java-transactional", ["words -default/global-> sum"])
+    judged = verdict(found, {})
+    assert (judged.lower, judged.upper) == (Word.AT_MOST_ONCE, Word.EXACTLY_ONCE)
+    assert [each.why for each in judged.gaps] == ["the guarantee of a transactional topology is not judged"]
