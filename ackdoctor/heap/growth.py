@@ -277,16 +277,16 @@ class Growth:
 
     @property
     def restarted(self) -> ClassTrend | None:
-        """A class of acking that grows, falls to a fraction and grows again, as after a restart of the worker."""
-        return next((row for row in self._of_acking() if row.fall is not None), None)
+        """A pending map that grows, falls to a fraction and grows again, as after a restart of the worker."""
+        return next((row for row in self._pending_maps() if row.fall is not None), None)
 
     @property
     def uneven(self) -> ClassTrend | None:
-        """A class of acking that never falls and more than doubles, but not along a line."""
-        return next((row for row in self._of_acking() if row.swells and not row.rises), None)
+        """A pending map that never falls and more than doubles, but not along a line."""
+        return next((row for row in self._pending_maps() if row.swells and not row.rises), None)
 
-    def _of_acking(self) -> Iterator[ClassTrend]:
-        return (row for row in self.rows if row.name == MAP_1 or (row.sign and row.sign.acking))
+    def _pending_maps(self) -> Iterator[ClassTrend]:
+        return (row for row in self.rows if row.name == MAP_1 or (row.sign and row.sign.code))
 
     @property
     def most(self) -> ClassTrend:
