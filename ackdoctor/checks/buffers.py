@@ -22,7 +22,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Stored, points_back
 from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
 from ackdoctor.flow.facts import normalise
-from ackdoctor.libraries.vocabulary import CONTAINER_STORES
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES, CONTAINER_VIEWS
 from ackdoctor.model.cfg import (
     ENTRY,
     Arg,
@@ -204,7 +204,17 @@ def _makes_room(context: RuleContext, stored: Stored) -> bool:
 def _is_trimmed(context: RuleContext, field: str) -> bool:
     """Whether a method removes entries with popitem and does not complete them."""
     removals = (use for use in uses(context, field=field) if use.how == "popitem")
-    return not all(_is_completed(context, use.function, use.result) for use in removals)
+    return not all(
+        any(_is_completed(context, use.function, local) for local in (use.result, *_read_in(context, use)))
+        for use in removals
+    )
+
+
+def _read_in(context: RuleContext, removal: Use) -> Iterator[str]:
+    """Yield what views of the field a function makes: it may read there what it removes."""
+    return (
+        use.result for use in uses(context, [removal.function], removal.field) if use.how in CONTAINER_VIEWS
+    )
 
 
 def _is_completed(context: RuleContext, function: Function, removed: str) -> bool:

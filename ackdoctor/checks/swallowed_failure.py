@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from ackdoctor.checks.facts.dataflow import handler_steps, raising_steps, reachable
+from ackdoctor.checks.facts.dataflow import definition, handler_steps, raising_steps, reachable
 from ackdoctor.checks.facts.handlers import (
     advice,
     does_work,
@@ -25,12 +25,14 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
 from ackdoctor.flow.expressions import calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.transfer.buffer_loops import is_part
 from ackdoctor.flow.values import Field, Token, TokenKind
 from ackdoctor.flow.witness import completions
 from ackdoctor.libraries.vocabulary import ERROR_STAGES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
+    Build,
     Call,
     Catch,
     Closure,
@@ -42,6 +44,7 @@ from ackdoctor.model.cfg import (
     Item,
     Literal,
     Name,
+    Next,
     Return,
     Test,
     Throw,
@@ -182,11 +185,15 @@ def _is_of_success(end: Path) -> bool:
 
 
 def _is_another_tuple(acked: Completed, caught: Path) -> bool:
-    """Whether the exception was about one tuple of a buffer, and the path acks another one."""
+    """Whether the exception was about one tuple of a buffer, and the path acks another one, or a part of the buffer."""
+    function, index = acked.path.function, acked.path.index
+    loops = (function.cfg.steps[head].op for head, body in function.cfg.bodies.items() if index in body)
+    if any(isinstance(op, Next) and is_part(function, op.iterable) for op in loops):
+        return True
     field = acked.token.field if acked.token is not None else ""
     in_hand = any(token.field == field for token in caught.state.tokens)
-    loops = (memory.field for memory in caught.state.loops.values() if memory.field is not None)
-    if not in_hand and Field(field) not in loops:
+    fields = (memory.field for memory in caught.state.loops.values() if memory.field is not None)
+    if not in_hand and Field(field) not in fields:
         return False
     for visit, after, _ in points_back(acked.path):
         if visit is caught:
@@ -253,16 +260,22 @@ def _learns_outcome(context: RuleContext, flow: Flow, caught: Path, end: Path, f
     """Whether the path repeats the same work after the handler, successfully, or reads an array that the work has filled."""
     tried = raising_steps(caught.function, caught.index)
     calls = [step.op for each in tried if isinstance((step := caught.function.cfg.steps[each]).op, Call)]
-    passed: set[Expr] = {arg.value for call in calls for arg in call.args if isinstance(arg.value, Name)}
+    arrays = {arg.value for call in calls for arg in call.args if _is_new_list(caught, arg.value)}
     for visit, after, _ in points_back(end):
         if visit is caught:
             return False
-        if visit.function is caught.function and _reads_element(visit.step.op, passed):
+        if visit.function is caught.function and _reads_element(visit.step.op, arrays):
             return True
         done = after is not None and after.via is not EdgeKind.RAISE and visit.function is caught.function
         if done and visit.index in tried and does_work(context, flow, caught, visit.step, field):
             return True
     return False
+
+
+def _is_new_list(visit: Path, expr: Expr) -> bool:
+    """Whether a local is a list or array that the code makes empty."""
+    made = definition(visit, expr) if isinstance(expr, Name) else None
+    return made is not None and isinstance(made.value, Build) and not made.value.items
 
 
 def _reads_element(op: Instr, arrays: set[Expr]) -> bool:

@@ -226,7 +226,7 @@ class ComponentFacts:
 class Fault(NamedTuple):
     """A finding about a component, as far as the guarantee needs it; `ignored` by a comment or the settings.
 
-    `after_catch` is true if its path goes through an exception that the code catches.
+    `after_catch` is true if the bolt, or a class of the project that it calls, catches the failure.
     """
 
     code: str

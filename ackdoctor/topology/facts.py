@@ -46,6 +46,7 @@ from ackdoctor.topology.spout_facts import on_fail, source_of
 from ackdoctor.topology.swallowed import likely_swallowed, unread_futures
 from ackdoctor.topology.unawaited import unawaited
 
+_HIDDEN = "collaborator"  # the case of ACK102 whose handler is in another class
 _INPUTS = (EntryKind.DATA, EntryKind.BATCH)
 _STATEFUL = re.compile(r"I?StatefulComponent|(?:I|Base)Stateful(?:Windowed)?(?:Bolt|Spout)")
 
@@ -96,7 +97,7 @@ def _faults(findings: Iterable[Finding]) -> Iterator[Fault]:
     for each in findings:
         if not each.repaired_by:
             place = Place(each.site.path, each.site.span.line)
-            caught = any(step.note == CAUGHT for step in each.evidence.steps)
+            caught = each.case == _HIDDEN or any(step.note == CAUGHT for step in each.evidence.steps)
             must = each.confidence is Confidence.MUST
             yield Fault(each.code, must, place, each.message, after_catch=caught)
 

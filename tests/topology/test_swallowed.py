@@ -172,3 +172,36 @@ def stored(done):
 self.pool.submit(self.store, tup.values).add_done_callback(stored)
 """
     assert [line for line, _ in _lines(body, auto=False)] == [line - 1 for line in lines]
+
+
+@pytest.mark.parametrize(("handler", "count"), [("log.error(order, e);", 1), ("throw new Bad(e);", 0)])
+def test_a_class_of_the_project_that_hides_errors_of_its_client(handler: str, count: int) -> None:
+    found = java_facts(
+        f"""
+        import java.sql.*;
+        public class Made extends BaseRichBolt {{
+            private OutputCollector collector;
+            private Orders orders;
+            public void prepare(Map<String, Object> conf, TopologyContext context, OutputCollector collector) {{
+                this.collector = collector;
+                this.orders = new Orders();
+            }}
+            public void execute(Tuple tuple) {{
+                orders.save(tuple.getString(0));
+                collector.ack(tuple);
+            }}
+            public void declareOutputFields(OutputFieldsDeclarer declarer) {{ }}
+        }}
+        class Orders {{
+            void save(String order) {{
+                try (PreparedStatement insert = DriverManager.getConnection("orders").prepareStatement("insert")) {{
+                    insert.setString(1, order);
+                    insert.executeUpdate();
+                }} catch (SQLException e) {{
+                    {handler}
+                }}
+            }}
+        }}
+        """
+    ).faults
+    assert [each.after_catch for each in found if each.code == "ACK102"] == [True] * count

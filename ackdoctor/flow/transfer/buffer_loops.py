@@ -6,14 +6,29 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import named_closures
 from ackdoctor.flow.domains.tuples import AS_FOUND, DONE, drop_current, forget_other_key, next_tuple
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, memoize
+from ackdoctor.flow.expressions import last_name, local_values, memoize
 from ackdoctor.flow.pure_calls import nonempty_facts
 from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Contents, LoopState, State
 from ackdoctor.flow.transfer.effects import callees
 from ackdoctor.flow.transfer.escape import worse_state
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.values import Batch, Container, Field, Token, TokenRef, TokenState, tokens_in
-from ackdoctor.model.cfg import ENTRY, EXIT, Attr, Call, Catch, Closure, EdgeKind, Function, Name, Next
+from ackdoctor.model.cfg import (
+    ENTRY,
+    EXIT,
+    Attr,
+    Call,
+    Catch,
+    Closure,
+    EdgeKind,
+    Expr,
+    Function,
+    Item,
+    Literal,
+    Mix,
+    Name,
+    Next,
+)
 from ackdoctor.model.protocol import Stage
 
 
@@ -25,6 +40,8 @@ def field_iterations(context: Context, path: Path, op: Next, field: Field) -> It
         yield False, state
     elif memory is None:
         state = forget_other_key(path.function, state, op.iterable, field.place)
+        if is_part(path.function, op.iterable):
+            state = state.with_contents(field, UNKNOWN)
         before = state.known_contents(field)
         known = {
             state.facts[fact] for fact in nonempty_facts(path.function, op.iterable) if fact in state.facts
@@ -42,6 +59,18 @@ def field_iterations(context: Context, path: Path, op: Next, field: Field) -> It
         rest = _rest(state, memory)
         yield False, _after_loop(context, path.function, state, op.loop, memory, rest, every=True)
         yield True, next_tuple(state, field).enter_loop(op.loop, memory._replace(rest=rest))
+
+
+def is_part(function: Function, iterable: Expr) -> bool:
+    """Whether a loop is over the first or the last elements of a list: `rows[:n]`, `rows[n:]`."""
+    sources = local_values(function).get(iterable.id, ()) if isinstance(iterable, Name) else (iterable,)
+    return any(
+        isinstance(source, Item)
+        and isinstance(source.key, Mix)
+        and source.key.op == "slice"
+        and [bound == Literal(None) for bound in source.key.parts[:2]] in ([True, False], [False, True])
+        for source in sources
+    )
 
 
 def skip_groups(context: Context, function: Function, state: State, op: Next) -> State:

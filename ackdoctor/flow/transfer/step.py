@@ -15,7 +15,7 @@ from ackdoctor.flow.facts import tested_subjects
 from ackdoctor.flow.pure_calls import is_field
 from ackdoctor.flow.state import State
 from ackdoctor.flow.transfer.assignment import assign, unpack, update
-from ackdoctor.flow.transfer.escape import completes_any
+from ackdoctor.flow.transfer.escape import completes_any, release
 from ackdoctor.flow.transfer.evaluate import evaluate
 from ackdoctor.flow.transfer.loops import NextStep, complete_generator, iterations
 from ackdoctor.flow.values import (
@@ -188,6 +188,8 @@ def _yield(context: Context, path: Path, op: Yield) -> State:
         return path.state.bind(op.result.id, None)
     before = path.state.env.get("%yield")
     items = before.items if isinstance(before, GeneratorResult) else frozenset()
+    if isinstance(value, Field):
+        release(context, path, value.name)  # what runs the generator may complete its tuples
     if value is not None and any(tokens_in(value)):
         items |= value.items if isinstance(value, GeneratorResult) and op.delegate else {value}
     result = GeneratorResult(items, frozenset(path.state.tokens.items()))

@@ -24,7 +24,6 @@ from ackdoctor.topology.trident_guarantee import is_trident
 __all__ = ["Wiring"]
 
 _REPLAYS = frozenset((OnFail.REPLAYS, OnFail.SOURCE, OnFail.BOUNDED))
-_BATCHES = ("transactional", "opaque")
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,15 @@ from ackdoctor.topology.readers.undecided import unsubmitted_settings, without_f
 from ackdoctor.topology.readers.unfollowed import unfollowed
 from ackdoctor.topology.readers.wiring import Wired
 
-_CONFIGURABLE = {
-    "org.apache.storm.topology.ConfigurableTopology": "java-configurable",
-    "com.digitalpebble.stormcrawler.ConfigurableTopology": "java-configurable",
-    "com.digitalpebble.storm.crawler.ConfigurableTopology": "java-configurable",
-    "org.apache.stormcrawler.ConfigurableTopology": "java-configurable",
-}
+_CONFIGURABLE = frozenset(
+    f"{package}.ConfigurableTopology"
+    for package in (
+        "org.apache.storm.topology",
+        "com.digitalpebble.stormcrawler",
+        "com.digitalpebble.storm.crawler",
+        "org.apache.stormcrawler",
+    )
+)
 _WIRING = storm_java.WIRING | trident.WIRING | storm_streams.WIRING
 _ALL_WIRING = _WIRING | linear_drpc.WIRING
 
@@ -52,40 +55,21 @@ _BUILDERS = {
     for name, topology in reader.BUILDERS.items()
 }
 _CLASSES = {*_BUILDERS, *_CONFIGURABLE}
+_ROOTS = ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
 _SUBMITTERS = frozenset(
     f"{package}.{name}"
-    for package in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
+    for package in _ROOTS
     for name in ("StormSubmitter", "LocalCluster", "HeronSubmitter", "generated.StormTopology")
 )
 _NAMES = _CLASSES | _SUBMITTERS
 _PACKAGES = frozenset(name.rpartition(".")[0] for name in _NAMES)
+_INSIDE = (
+    "topology topology.base tuple utils generated task grouping lambda windowing state streams streams.windowing drpc trident "
+    "trident.fluent trident.operation trident.operation.builtin trident.state kafka.spout.KafkaSpoutConfig "
+    "kafka.spout.KafkaSpoutConfig.Builder kafka.spout.KafkaSpoutRetryExponentialBackoff"
+).split()
 _OUTSIDE = frozenset(  # packages and classes of the frameworks, whose source may be in the run
-    f"{root}{name}"
-    for root in ("org.apache.storm", "backtype.storm", "com.twitter.heron.api", "org.apache.heron.api")
-    for name in (
-        "",
-        ".topology",
-        ".topology.base",
-        ".tuple",
-        ".utils",
-        ".generated",
-        ".task",
-        ".grouping",
-        ".lambda",
-        ".windowing",
-        ".state",
-        ".streams",
-        ".streams.windowing",
-        ".drpc",
-        ".trident",
-        ".trident.fluent",
-        ".trident.operation",
-        ".trident.operation.builtin",
-        ".trident.state",
-        ".kafka.spout.KafkaSpoutConfig",
-        ".kafka.spout.KafkaSpoutConfig.Builder",
-        ".kafka.spout.KafkaSpoutRetryExponentialBackoff",
-    )
+    (*_ROOTS, *(f"{root}.{name}" for root in _ROOTS for name in _INSIDE))
 ) | {"storm.trident", "storm.trident.fluent", "storm.trident.operation.builtin"}
 _LIBRARY = Library(_OUTSIDE, CONFIGS, {"ConfigurableTopology.start": "run"})
 _SUBMITS = ("submit", "run", "launch", "deploy", "start", "execute", "simulate")
@@ -329,7 +313,7 @@ def _topology(
 def _is_configurable(program: SymbolTable, submission: _Submission) -> bool:
     """Whether a `ConfigurableTopology` submits itself."""
     receiver = None if submission.call is None else submission.call.receiver
-    return receiver is not None and not _CONFIGURABLE.keys().isdisjoint(_classes_of(program, receiver))
+    return receiver is not None and not _CONFIGURABLE.isdisjoint(_classes_of(program, receiver))
 
 
 def _unused(program: SymbolTable, run: Run, submission: _Submission) -> Iterator[_Unused]:

@@ -1,7 +1,6 @@
 """The configuration of a topology in Java: the settings that code puts into the object that it submits."""
 
 from collections.abc import Iterator, Sequence
-from typing import NamedTuple
 
 from ackdoctor.model.topology import Gap, Place, Setting
 from ackdoctor.topology.objects import Data, Invocation, Obj, Ref, describe
@@ -45,13 +44,6 @@ _PUTS = frozenset({"put", "setProperty", "putIfAbsent", "__setitem__", "addConfi
 _PUT_ALL = frozenset({"putAll", "addConfigurations", "update"})
 _FILLS = ("load", "read", "fill", "configure", "apply", "populate", "merge", "init", "update", "setup")
 _PREFIXES = ("topology.", "storm.", "supervisor.", "worker.", "nimbus.", "drpc.", "ui.", "heron.", "task.")
-
-
-class Configured(NamedTuple):
-    """The settings of a configuration object, and whether code that is not known may add others."""
-
-    settings: tuple[Setting, ...] = ()
-    open: bool = False
 
 
 def is_config(data: Data) -> bool:

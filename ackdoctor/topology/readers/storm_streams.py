@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 
 from ackdoctor.model.topology import Edge, Node, Place, Value
 from ackdoctor.topology.objects import Invocation, Obj
-from ackdoctor.topology.readers.component_arguments import arguments_of, as_settings, window_of
-from ackdoctor.topology.readers.wiring import Wired, component_of, wired_by_caller
+from ackdoctor.topology.readers.component_arguments import as_settings, window_of
+from ackdoctor.topology.readers.wiring import Wired, node_of, wired_by_caller
 
 BUILDERS = {"org.apache.storm.streams.StreamBuilder": "storm-streams"}
 WIRING = frozenset({"newStream"})
@@ -65,7 +65,8 @@ class _Graph:
                 else "ProcessorBolt"
             )
             name = f"({', '.join(shown or stream.operations)})"
-            node = _bolt(name, f"{_PACKAGE}.{kind}", stream.place, dict(stream.window))
+            cls, window = f"{_PACKAGE}.{kind}", dict(stream.window)
+            node = Node(id=name, role="bolt", cls=cls, place=stream.place, arguments=window)
             self.connect(stream, self.add(node), stream.place)
         return self.closed[stream]
 
@@ -99,7 +100,7 @@ def _read(graph: _Graph, builder: Obj, call: Invocation) -> _Stream | None:
     """The stream that a call on the builder or on a stream returns."""
     receiver = call.receiver
     if receiver is builder and call.name == "newStream":
-        return _Stream((graph.add(_spout(call)),))
+        return _Stream((graph.add(node_of(call, "(spout)", "spout", 0)),))
     if receiver is None or id(receiver) not in graph.streams:
         return None
     graph.used.add(id(receiver))
@@ -129,34 +130,8 @@ def _window(data: object) -> Mapping[str, Value]:
     return dict(window_of(data.made.args, data.place, tumbling=tumbling))
 
 
-def _spout(call: Invocation) -> Node:
-    data = call.argument(0)
-    found = component_of(data, "spout", call, 0)
-    numbers = [arg for arg in call.args[1:] if isinstance(arg, int) and not isinstance(arg, bool)]
-    return Node(
-        id="(spout)",
-        role="spout",
-        cls=found.cls,
-        place=call.place,
-        code=found.code,
-        parallelism=numbers[0] if numbers else None,
-        arguments=arguments_of(data, call.order) if isinstance(data, Obj) else {},
-        unread=found.unread,
-        repeated=call.repeated,
-    )
-
-
 def _sink(graph: _Graph, call: Invocation, stream: _Stream) -> None:
     """A bolt of its own at the end of a stream."""
-    data = call.argument(0)
-    found = component_of(data, "bolt", call, 0)
-    node = replace(
-        _bolt(f"(to {found.cls.rpartition('.')[2]})", found.cls, call.place, {}),
-        code=found.code,
-        unread=found.unread,
-    )
+    node = node_of(call, "", "bolt", 0)
+    node = replace(node, id=f"(to {node.cls.rpartition('.')[2]})")
     graph.connect(_Stream(graph.close(stream)), graph.add(node), call.place)
-
-
-def _bolt(name: str, cls: str, place: Place, arguments: Mapping[str, Value]) -> Node:
-    return Node(id=name, role="bolt", cls=cls, place=place, arguments=arguments)

@@ -19,6 +19,7 @@ from ackdoctor.topology.readers.wiring import (
     fields_text,
     identifier,
     library_name,
+    node_of,
     variable_of,
     wired_by_caller,
 )
@@ -136,25 +137,9 @@ def _new_stream(graph: _Graph, call: Invocation) -> _Stream | None:
         return _joined(graph, call)
     if call.name != "newStream" or not call.args:
         return None
-    node = _spout(call)
+    node = replace(node_of(call, identifier(call.args[0], call), "spout"), parallelism=_parallelism(call))
     graph.nodes[node.id] = node
     return _Stream((node.id,))
-
-
-def _spout(call: Invocation) -> Node:
-    data = call.argument(1)
-    found = component_of(data, "spout", call)
-    return Node(
-        id=identifier(call.args[0], call),
-        role="spout",
-        cls=found.cls,
-        place=call.place,
-        code=found.code,
-        arguments=arguments_of(data, call.order) if isinstance(data, Obj) else {},
-        unread=found.unread,
-        repeated=call.repeated,
-        parallelism=_parallelism(call),
-    )
 
 
 def _requests(call: Invocation) -> Node:
