@@ -292,8 +292,8 @@ def _read(
 ) -> tuple[bool, Sequence[Histogram]]:
     """Return whether the histograms have times, and the histograms of one JVM."""
     read: list[tuple[Path, Histogram]] = []
-    if len({_NUMBER.sub("", file.as_posix()) for file in files}) == 1:
-        # the shell puts hist-10.txt before hist-9.txt
+    numbered = len({_NUMBER.sub("", file.as_posix()) for file in files}) == 1
+    if numbered:  # the shell puts hist-10.txt before hist-9.txt
         files = sorted(files, key=lambda file: [int(each) for each in _NUMBER.findall(file.as_posix())])
     steps = line.within(files) if line else {}
     for file in files:
@@ -323,11 +323,12 @@ def _read(
         _fault(file.as_posix(), _OTHER_JVM.format(count=counted(count, "histogram"), other=other, jvm=jvm))
         for (file, other), count in others.items()
     ]
+    # standard input and a file that is gone have no time
+    modified = [int(file.stat().st_mtime * 1000) if file.exists() else 0 for file, _ in same]
     return timed(
         [each for _, each in same],
         every_ms=None if every is None else int(every * 1000),
-        # standard input and a file that is gone have no time
-        fallback=[int(file.stat().st_mtime * 1000) if file.exists() else 0 for file, _ in same],
+        fallback=[0] * len(same) if numbered and modified != sorted(modified) else modified,
     )
 
 

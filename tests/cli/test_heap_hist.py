@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -158,6 +159,8 @@ def test_numbered_files_are_read_in_the_order_of_their_numbers(shell):
         )
     files = sorted(map(str, Path().glob("hist-*.txt")))
     assert files[0] == "hist-10.txt"
+    for number, file in enumerate(files):
+        os.utime(file, (9_000 + 60 * number,) * 2)  # copied in this order
     for interval in ([], ["--every", "30"]):
         outcome = shell("heap", "hist", *interval, *files)
         assert (outcome.code, outcome.out[:7]) == (1, "BROKEN:")
