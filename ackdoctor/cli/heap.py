@@ -1,5 +1,6 @@
 """`ackdoctor heap`: what the heap of a worker holds, from a dump or from class histograms."""
 
+import re
 import shutil
 import subprocess
 import time
@@ -48,6 +49,7 @@ _INTERVAL_S = 10.0
 _MAX_ROWS = 3  # damaged rows of a histogram that are printed
 _MAX_FAULTS = 100  # on standard error
 _JCMD_TIMEOUT_S = 120
+_NUMBER = re.compile(r"[0-9]{1,18}")
 _NO_HISTOGRAM = "no class histogram: no line like `1:  1000  40000  java.lang.Long`"
 _CUT_OFF = "the histogram is cut off and ignored: its last line, Total, is missing"
 _OTHER_JVM = "{count} of JVM {other} ignored, since most are of {jvm}: run the command once for each JVM"
@@ -290,6 +292,9 @@ def _read(
 ) -> tuple[bool, Sequence[Histogram]]:
     """Return whether the histograms have times, and the histograms of one JVM."""
     read: list[tuple[Path, Histogram]] = []
+    numbered = len({_NUMBER.sub("", file.as_posix()) for file in files}) == 1
+    if numbered:  # the shell puts hist-10.txt before hist-9.txt
+        files = sorted(files, key=lambda file: [int(each) for each in _NUMBER.findall(file.as_posix())])
     steps = line.within(files) if line else {}
     for file in files:
         faults: list[str] = []
@@ -318,11 +323,12 @@ def _read(
         _fault(file.as_posix(), _OTHER_JVM.format(count=counted(count, "histogram"), other=other, jvm=jvm))
         for (file, other), count in others.items()
     ]
+    # standard input and a file that is gone have no time
+    modified = [int(file.stat().st_mtime * 1000) if file.exists() else 0 for file, _ in same]
     return timed(
         [each for _, each in same],
         every_ms=None if every is None else int(every * 1000),
-        # standard input and a file that is gone have no time
-        fallback=[int(file.stat().st_mtime * 1000) if file.exists() else 0 for file, _ in same],
+        fallback=[0] * len(same) if numbered and modified != sorted(modified) else modified,
     )
 
 

@@ -41,6 +41,7 @@ _DATE = re.compile(
     r"(?=.*?\b(?P<hour>\d{1,2}):(?P<rest>\d\d:\d\d)(?: (?P<half>[AP]M)\b)?)"
 )
 _NOON = 12  # hours of a 12-hour clock
+_FASTEST_MS = 100  # between two histograms of one JVM
 
 
 @dataclass(slots=True)
@@ -141,13 +142,16 @@ def timed(
 ) -> tuple[bool, Sequence[Histogram]]:
     """Sort the histograms by time; also return whether all times differ, so that rates make sense.
 
-    `every_ms` overrides the times in the files.  `fallback` has the modification time of each histogram's file.
+    `every_ms` overrides the times in the files.  `fallback` has the modification time of each histogram's file; if these
+    times are closer together than a JVM can write histograms, the files were copied and the given order counts.
     """
     if every_ms is not None:
         for place, histogram in enumerate(found):
             histogram.time_ms = place * every_ms
         return True, found
     if any(histogram.time_ms is None for histogram in found):
+        if max(fallback) - min(fallback) < _FASTEST_MS * (len(found) - 1):  # of copies
+            return False, found
         for histogram, time_ms in zip(found, fallback, strict=True):
             histogram.time_ms = time_ms
     ordered = sorted(found, key=lambda histogram: histogram.time_ms or 0)
@@ -191,6 +195,7 @@ _TRACKED_1 = 200  # bytes of a tracked entry of 1.x at most
 _COMPANIONS = (0.8, 1.25)  # ratio of rates of two classes that grow together
 _EXPLAINS = 0.7  # ratio of rates above which another class explains the growth
 _SHARE, _SHARE_OF_SHARED = 0.01, 0.1  # of the heap: below it a class of acking does not matter
+_TIMES_FALLEN = 4
 _FEWEST_ENTRIES, _TIMES_THE_SPOUTS = 1_000, 4  # below these, the worker's own spouts explain the entries
 
 
@@ -199,6 +204,7 @@ class ClassTrend:
     """One class over time: instances at both ends, bytes at the end and gained, the fitted line, and whether it is monotone.
 
     `growing`: it grows as its `sign` describes. `bounds`: least and most of the last instances that the sign means.
+    `fall`: the instances before and after its first fall to a fraction, if it only grows before and after falls.
     """
 
     name: str
@@ -211,12 +217,18 @@ class ClassTrend:
     sign: Sign | None = None
     growing: bool = False
     bounds: tuple[int, int] | None = None
+    fall: tuple[int, int] | None = None
 
     @property
     def rises(self) -> bool:
         """Whether it grows along a line, and by enough to matter."""
         straight = self.monotone and self.line.fit >= _STRAIGHT and self.line.per_second > 0
         return straight and self.gained >= _NOTABLE_BYTES
+
+    @property
+    def swells(self) -> bool:
+        """Whether it never falls, and more than doubles by an amount that matters."""
+        return self.monotone and self.last > 2 * self.first and self.gained >= _NOTABLE_BYTES
 
     @property
     def means(self) -> str:
@@ -262,6 +274,19 @@ class Growth:
         """Whether the whole heap grows along a line."""
         gained = self.last_size - self.first_size
         return self.sufficient and self.fit >= _STRAIGHT and gained >= _NOTABLE_BYTES
+
+    @property
+    def restarted(self) -> ClassTrend | None:
+        """A pending map that grows, falls to a fraction and grows again, as after a restart of the worker."""
+        return next((row for row in self._pending_maps() if row.fall is not None), None)
+
+    @property
+    def uneven(self) -> ClassTrend | None:
+        """A pending map that never falls and more than doubles, but not along a line."""
+        return next((row for row in self._pending_maps() if row.swells and not row.rises), None)
+
+    def _pending_maps(self) -> Iterator[ClassTrend]:
+        return (row for row in self.rows if row.name == MAP_1 or (row.sign and row.sign.code))
 
     @property
     def most(self) -> ClassTrend:
@@ -342,7 +367,28 @@ def _row(name: str, found: Sequence[Histogram], times_ms: Sequence[int]) -> Clas
         size=sizes[-1],
         gained=sizes[-1] - sizes[0],
         line=_line(times_ms, amounts),
-        monotone=all(before <= after for before, after in pairwise(amounts)),
+        monotone=_is_monotone(amounts),
+        fall=_fall(amounts),
+    )
+
+
+def _is_monotone(amounts: Sequence[int]) -> bool:
+    return all(before <= after for before, after in pairwise(amounts))
+
+
+def _fall(amounts: Sequence[int]) -> tuple[int, int] | None:
+    """Return the amounts around the first fall to less than a quarter; rotation drops at most half of a map."""
+    falls = [
+        at
+        for at, (before, after) in enumerate(pairwise(amounts), start=1)
+        if before >= _FEWEST_ENTRIES and after * _TIMES_FALLEN < before
+    ]
+    runs = [amounts[begin:end] for begin, end in pairwise((0, *falls, len(amounts)))]
+    grows = any(len(run) >= _FEWEST_POINTS and run[-1] - run[0] >= _FEWEST_ENTRIES for run in runs)
+    return (
+        (amounts[falls[0] - 1], amounts[falls[0]])
+        if falls and grows and all(map(_is_monotone, runs))
+        else None
     )
 
 

@@ -425,10 +425,24 @@ def growth_verdict(report: Report, grown: Growth) -> str:
                 f"{printable(most.name)} ({most.gained:+,} of {grown.last_size - grown.first_size:+,} bytes)"
             )
     text = _verdict(report, volume)
-    unexplained = _unexplained(grown)
-    if unexplained and text.startswith("OK"):
-        return f"INCOMPLETE: {unexplained}"
-    return text
+    doubt = (_unexplained(grown) or _unsteady(grown)) if text.startswith("OK") else ""
+    return f"INCOMPLETE: {doubt}" if doubt else text
+
+
+def _unsteady(grown: Growth) -> str:
+    """Return that a pending map grows, but not steadily enough for a finding; '' if none does."""
+    if row := grown.restarted:
+        before, after = row.fall or (0, 0)
+        return (
+            f"{row.name} grows, but falls from {before:,} to {after:,} between two histograms: the worker restarted, "
+            "or its trees completed; take the histograms of one run"
+        )
+    if row := grown.uneven:
+        return (
+            f"{row.name} never falls and grows from {row.first:,} to {row.last:,}, but not along a line: take more "
+            "histograms, over a longer time and at equal intervals"
+        )
+    return ""
 
 
 def _acking(grown: Growth) -> str:

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -151,6 +152,40 @@ def test_a_repeated_histogram_does_not_prove_that_nothing_grows(files, shell):
     assert outcome.err == "ackdoctor: 2 repeated histograms ignored\n"
 
 
+def test_numbered_files_are_read_in_the_order_of_their_numbers(shell):
+    for number in (8, 9, 10, 11):
+        Path(f"hist-{number}.txt").write_text(
+            f" num     #instances         #bytes  class name\n   1:  {number}0000  {number}0000000  {ACK_OBJECT}\nTotal  {number}0000  {number}0000000\n"
+        )
+    files = sorted(map(str, Path().glob("hist-*.txt")))
+    assert files[0] == "hist-10.txt"
+    for number, file in enumerate(files):
+        os.utime(file, (9_000 + 60 * number,) * 2)  # copied in this order
+    for interval in ([], ["--every", "30"]):
+        outcome = shell("heap", "hist", *interval, *files)
+        assert (outcome.code, outcome.out[:7]) == (1, "BROKEN:")
+    Path("hist-9.txt").unlink()
+    Path("hist-8.txt").rename("hist-2.txt")
+    Path("hist-2.txt").write_text(Path("hist-10.txt").read_text().replace("10", "2"))
+    Path("hist-1.txt").write_text(Path("hist-10.txt").read_text().replace("10", "1"))
+    outcome = shell("heap", "hist", *sorted(map(str, Path().glob("hist-*.txt"))))
+    assert outcome.out.startswith(
+        f"INCOMPLETE: {ACK_OBJECT} never falls and grows from 10,000 to 110,000, but not along a line"
+    )
+
+
+def test_a_worker_that_restarts_between_histograms_is_not_ok(shell):
+    text = "".join(
+        f" num     #instances         #bytes  class name\n   1:  {amount}  {amount}00  {ACK_OBJECT}\nTotal  {amount}  {amount}00\n"
+        for amount in (20_000, 80_000, 140_000, 20_001, 80_001, 140_001)
+    )
+    Path("all.txt").write_text(text)
+    outcome = shell("heap", "hist", "--every", "30", "all.txt")
+    assert outcome.out.startswith(
+        f"INCOMPLETE: {ACK_OBJECT} grows, but falls from 140,000 to 20,001 between two histograms"
+    )
+
+
 def test_histograms_that_differ_only_in_time_are_separate(shell):
     Path("a.txt").write_text("".join(histograms(Session=[5_000, 5_000, 5_000])))
     assert shell("heap", "hist", "a.txt").out.startswith("OK: 3 histograms")
@@ -172,6 +207,7 @@ def test_an_unreachable_jvm_is_reported_in_one_line(shell, monkeypatch):
     assert shell("heap", "hist", "--pid", "7") == (2, "", "ackdoctor: --pid 7: no such process\n")
 
 
+ACK_OBJECT = "org.apache.storm.daemon.Acker$AckObject"
 ROW = "[{at}.000s] GC(0) {row}\n"
 
 

@@ -186,6 +186,29 @@ def test_an_explicit_interval_wins():
     assert timed([Histogram(), Histogram()], every_ms=None, fallback=[7, 7])[0] is False
 
 
+def test_copied_files_keep_their_order_and_have_no_times():
+    found = [Histogram(line=1), Histogram(line=2), Histogram(line=3)]
+    dated, ordered = timed(found, every_ms=None, fallback=[12, 9, 15])
+    assert (dated, [each.line for each in ordered]) == (False, [1, 2, 3])
+    dated, ordered = timed(found, every_ms=None, fallback=[2000, 1000, 3000])
+    assert (dated, [each.line for each in ordered]) == (True, [2, 1, 3])
+
+
+@pytest.mark.parametrize(
+    ("amounts", "fall"),
+    [
+        ([20_000, 80_000, 140_000, 20_000, 80_000, 140_000], (140_000, 20_000)),
+        ([20_000, 80_000, 140_000, 90_000, 150_000, 210_000], None),  # a rotation drops up to a half
+        ([20_000, 80_000, 140_000, 200_000, 260_000, 320_000], None),
+        ([2_000, 60, 1_900, 40, 2_000, 50], None),  # bursts, between which all is acked
+        ([2_000, 2_000, 2_000, 0, 0, 0], None),
+    ],
+)
+def test_a_fall_between_two_rises_is_no_proof_that_nothing_grows(amounts, fall):
+    row = growth(series(**{ACK.replace(".", "__"): amounts}), dated=True).restarted
+    assert (row and row.fall) == fall
+
+
 @pytest.mark.parametrize(("version", "severity"), [("1.1.0", Severity.ERROR), ("2.8.3", Severity.WARNING)])
 def test_a_growing_acker_is_found_and_priced(version, severity):
     dated, found = timed(
