@@ -4,6 +4,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from ackdoctor.flow.events import Deferral, Event, Path
+from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import UNKNOWN, State
 from ackdoctor.flow.values import Field, FrameworkObject, Instance, Token, TokenKind, TokenState, Value
@@ -64,6 +65,11 @@ class Context:
         self.completing_names = frozenset(
             verb.name for verb in self.verbs() if verb.kind in (VerbKind.ACK, VerbKind.FAIL)
         )
+
+    def names_completion(self, function: Function) -> bool:
+        """Whether a function makes a call with the name of a verb that completes a tuple."""
+        calls = calls_by_result(function).values()
+        return any(last_name(call.func) in self.completing_names for call in calls)
 
     def unit(self, function: Function) -> Unit:
         """The file that defines a function."""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import wraps
-from typing import Any, Concatenate, ParamSpec, TypeVar
+from typing import Any, Concatenate, ParamSpec, TypeGuard, TypeVar
 
 from ackdoctor.model.cfg import (
     Attr,
@@ -223,6 +223,11 @@ def goes_on(_: int, edge: Edge) -> bool:
 
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
 _MAX_CONDITION = 44  # characters of a condition that a message quotes
+
+
+def is_slice(key: Expr | None) -> TypeGuard[Mix]:
+    """Whether the key of an item is a slice, such as `rows[:n]`."""
+    return isinstance(key, Mix) and key.op == "slice"
 
 
 def callee_text(func: Expr) -> str:

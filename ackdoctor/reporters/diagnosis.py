@@ -76,7 +76,8 @@ def _lines(
     yield f"{palette.paint('error' if sign.fatal else 'warning', symptom.name)}{where}{_times(sign)}{whose}"
     if when := _when(sign):
         yield f"  {when}"
-    if (dumps := _same_dumps(sign)) > 1:
+    dumps = _same_dumps(sign)
+    if dumps > 1:
         yield f"  a thread with the same frames in {dumps} dumps"
     if sign.command:
         yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
@@ -91,8 +92,7 @@ def _lines(
     if len(others) > _MAX_CAUSES:
         yield f"  and {len(others) - _MAX_CAUSES} more; --output-format json has them"
     yield f"  {palette.paint('label', 'likely causes, in order')}"
-    hangs = _same_dumps(sign) >= _ENOUGH_DUMPS
-    causes = [each for each in symptom.causes if not (hangs and each.text.startswith(_ASKS_FOR_DUMPS))]
+    causes = [each for each in symptom.causes if not each.text.startswith(_answered(dumps))]
     for place, cause in enumerate(causes, start=1):
         law = f" (law {cause.law})" if cause.law else ""
         yield from _wrapped(f"{cause.text}{law}", f"    {place}. ", "       ", width)
@@ -108,6 +108,11 @@ def _same_dumps(sign: Sign) -> int:
     """Return the most dumps in which one thread has the same frames; 0 for a symptom of a log."""
     threads = Counter((each.text, each.thrown.evidence) for each in sign.occurrences if each.thrown)
     return max(threads.values(), default=0) if "dump" in sign.symptom.logs else 0
+
+
+def _answered(dumps: int) -> tuple[str, ...]:
+    """Return how the steps and causes begin that this number of equal dumps makes needless."""
+    return _ASKS_FOR_DUMPS if dumps >= _ENOUGH_DUMPS else ()
 
 
 def _times(sign: Sign) -> str:
@@ -141,10 +146,8 @@ def _period_s(seconds: Sequence[float]) -> float:
 
 def _next_commands(sign: Sign) -> Sequence[str]:
     """Return the next commands, in the language of the component."""
-    command = sign.command
-    steps = sign.symptom.next
-    if _same_dumps(sign) >= _ENOUGH_DUMPS:
-        steps = tuple(each for each in steps if not each.startswith(_ASKS_FOR_DUMPS))
+    command, answered = sign.command, _answered(_same_dumps(sign))
+    steps = [each for each in sign.symptom.next if not each.startswith(answered)]
     kept = [each for each in steps if not each.startswith((*_PYTHON_ONLY, "ackdoctor trace proxy"))]
     if not command or _is_python(command) or len(kept) == len(steps):
         return steps

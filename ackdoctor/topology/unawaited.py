@@ -28,9 +28,7 @@ _DEFERS = {  # methods that send later, by the class or package of the client
 }
 _DEPTH = 3  # calls followed from the bolt
 _FLUSHES = frozenset("flush commitTransaction commit_transaction close".split())
-_LISTENS = frozenset(
-    "add_callback add_errback add_both add_done_callback".split()
-)  # on a future that is dropped
+_LISTENS = frozenset("add_callback add_errback add_both add_done_callback".split())  # on a dropped future
 
 
 def unawaited(context: RuleContext) -> Iterator[Fault]:

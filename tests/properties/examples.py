@@ -19,7 +19,6 @@ def examples(count: int) -> settings:
     return settings(
         max_examples=SEARCH or count,
         derandomize=not SEARCH,
-        deadline=None,
         database=None,
         suppress_health_check=list(HealthCheck),
     )

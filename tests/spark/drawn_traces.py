@@ -81,7 +81,6 @@ def traces(count: int) -> list[list[Row]]:
         max_examples=count,
         derandomize=True,
         database=None,
-        deadline=None,
         phases=[Phase.generate],
         suppress_health_check=list(HealthCheck),
     )

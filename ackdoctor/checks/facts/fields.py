@@ -13,6 +13,7 @@ from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, Stored, turns_back
 from ackdoctor.flow.expressions import (
     calls_by_result,
+    is_slice,
     last_name,
     local_values,
     memoize,
@@ -335,7 +336,7 @@ def shrinks(context: RuleContext, use: Use) -> bool:
     match use.how:
         case "del":
             return use.whole or use.key is not None
-        case "=" if isinstance(use.key, Mix) and use.key.op == "slice":
+        case "=" if is_slice(use.key):
             return True
         case how if not use.whole:
             return isinstance(use.place, Name) and how in REMOVES_FROM_VIEW

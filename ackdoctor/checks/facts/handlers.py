@@ -150,10 +150,9 @@ def keeps_nothing(context: RuleContext, function: Function, op: Bind) -> bool:
 
 def is_no_remedy(context: RuleContext, function: Function, index: int, call: Call) -> bool:
     """Whether a call in an exception handler does nothing about the failure: it logs, counts, asks, tidies up or undoes."""
+    # it tidies up, or only asks for what is logged: `tuple.getString(0)`
     named = all(isinstance(arg.value, (Literal, Global)) for arg in call.args)
-    tidies = named and index in cleanup_calls(
-        function
-    )  # or only asks for what is logged: `tuple.getString(0)`
+    tidies = named and index in cleanup_calls(function)
     tidies = tidies or _opens_connection(context, function, call)
     known = context.verb_kind(function, call) in _NO_REMEDY or (
         not call.dropped and context.is_computation(function, call.func)

@@ -19,6 +19,7 @@ from ackdoctor.flow.domains.aliases import (
 from ackdoctor.flow.expressions import (
     calls_by_result,
     facts_about,
+    is_slice,
     last_name,
     memoize,
     subexpressions,
@@ -114,7 +115,7 @@ def _only_adds(op: Instr) -> bool:
         case Call(func=Attr(name=name)):
             return name in CONTAINER_STORES
         case Bind(target=Item(key=key)):
-            return not (isinstance(key, Mix) and key.op == "slice")
+            return not is_slice(key)
         case _:
             return False
 

@@ -14,7 +14,7 @@ from ackdoctor.flow.domains.tuples import (
     take_buffer,
 )
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.expressions import calls_by_result, is_slice, last_name
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.state import State
@@ -49,7 +49,6 @@ from ackdoctor.model.cfg import (
     Instr,
     Item,
     Literal,
-    Mix,
     Name,
     Star,
     Unpack,
@@ -211,7 +210,7 @@ def _mark_nonempty(state: State, obj: Expr, key: Expr) -> State:
     """Record that an empty container has an entry now; after the replacement of a slice this is unknown."""
     state = invalidate_size(state, obj, key)
     known = state.facts.get(obj)
-    if known is None or (known and not (isinstance(key, Mix) and key.op == "slice")):
+    if known is None or (known and not is_slice(key)):
         return state
     return drop_facts(state, [obj])
 
@@ -248,10 +247,7 @@ def _assign_item(
 def _may_complete_by_key(context: Context) -> bool:
     """Whether code that finds an id among the keys of a container may complete its tuple."""
     methods = (method for cls in context.component.lineage for method in cls.all_methods())
-    calls = (call for method in methods for call in calls_by_result(method).values())
-    return context.component.role.discipline.accepts_id and any(
-        last_name(call.func) in context.completing_names for call in calls
-    )
+    return context.component.role.discipline.accepts_id and any(map(context.names_completion, methods))
 
 
 def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value: Expr) -> State:

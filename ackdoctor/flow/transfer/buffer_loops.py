@@ -6,7 +6,7 @@ from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.aliases import named_closures
 from ackdoctor.flow.domains.tuples import AS_FOUND, DONE, drop_current, forget_other_key, next_tuple
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import last_name, local_values, memoize
+from ackdoctor.flow.expressions import is_slice, last_name, local_values, memoize
 from ackdoctor.flow.pure_calls import nonempty_facts
 from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Contents, LoopState, State
 from ackdoctor.flow.transfer.effects import callees
@@ -25,7 +25,6 @@ from ackdoctor.model.cfg import (
     Function,
     Item,
     Literal,
-    Mix,
     Name,
     Next,
 )
@@ -66,8 +65,7 @@ def is_part(function: Function, iterable: Expr) -> bool:
     sources = local_values(function).get(iterable.id, ()) if isinstance(iterable, Name) else (iterable,)
     return any(
         isinstance(source, Item)
-        and isinstance(source.key, Mix)
-        and source.key.op == "slice"
+        and is_slice(source.key)
         and [bound == Literal(None) for bound in source.key.parts[:2]] in ([True, False], [False, True])
         for source in sources
     )

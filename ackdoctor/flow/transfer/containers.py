@@ -17,15 +17,7 @@ from ackdoctor.flow.domains.tuples import (
     remove_tuple,
 )
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import (
-    assigned_locals,
-    calls_by_result,
-    last_name,
-    memoize,
-    mentions,
-    names_in,
-    operands,
-)
+from ackdoctor.flow.expressions import assigned_locals, last_name, memoize, mentions, names_in, operands
 from ackdoctor.flow.pure_calls import is_field, is_read_only
 from ackdoctor.flow.state import UNKNOWN, State
 from ackdoctor.flow.transfer.escape import escape, release, store
@@ -298,11 +290,7 @@ def _code_completes(context: Context, function: Function, call: Call) -> bool:
     codes = [
         function.closures.get(arg.value.key) if isinstance(arg.value, Closure) else None for arg in call.args
     ]
-    return any(
-        code is None
-        or any(last_name(each.func) in context.completing_names for each in calls_by_result(code).values())
-        for code in codes
-    )
+    return any(code is None or context.names_completion(code) for code in codes)
 
 
 def _read_element(

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
+from ackdoctor.flow.expressions import is_slice
 from ackdoctor.flow.program import may_reassign
 from ackdoctor.flow.pure_calls import size_of
 from ackdoctor.flow.state import State
@@ -234,7 +235,7 @@ def _instance_field(context: Context, state: State, instance: Instance, name: st
 
 def _subscript(context: Context, function: Function, state: State, obj: Expr, key: Expr) -> Value | None:
     container = evaluate(context, function, state, obj)
-    if isinstance(container, Batch) and isinstance(key, Mix) and key.op == "slice":
+    if isinstance(container, Batch) and is_slice(key):
         return _slice(context, container, [evaluate(context, function, state, p) for p in key.parts])
     inside = isinstance(container, (Batch, Container))
     return _item(container, key, evaluate(context, function, state, key) if inside else None)
@@ -243,7 +244,7 @@ def _subscript(context: Context, function: Function, state: State, obj: Expr, ke
 def _item(container: Value | None, key: Expr, place: Value | None) -> Value | None:
     match container:
         case Field(name=field):
-            if isinstance(key, Mix) and key.op == "slice":
+            if is_slice(key):
                 return container
             return stored_tuple(field)
         case TokenRef(token=token, part="") if token.kind is TokenKind.STORED:
@@ -252,7 +253,7 @@ def _item(container: Value | None, key: Expr, place: Value | None) -> Value | No
             return TokenRef(token, "id")
         case Row(token=token, column=column):
             return TokenRef(token) if key == Literal(column) else None
-        case Container(items=items) if isinstance(key, Mix) and key.op == "slice":
+        case Container(items=items) if is_slice(key):
             return Container(items)
         case Container(keys=keys) as table if keys:
             return table_entry(table, place)

@@ -113,9 +113,8 @@ def ack505_dead_setting(wiring: Wiring) -> Iterator[Defect]:
     if not wiring.is_untracked or wiring.tracking.checkpoints is not None:
         return
     reason = "no spout emits with a message id" if wiring.ids is False else "acking is off"
-    windows = any(
-        facts.windowed for facts in wiring.judged.facts.values()
-    )  # Storm compares them to the timeout
+    # Storm compares windows to the timeout
+    windows = any(facts.windowed for facts in wiring.judged.facts.values())
     for key, kind, sure in (
         (MAX_PENDING, "max-pending-without-effect", "certain"),
         (TIMEOUT, "timeout-without-effect", "likely"),  # `storm kill` waits as long
