@@ -25,6 +25,7 @@ from ackdoctor.flow.transfer.origins import (
     runs_on_thread,
 )
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
+from ackdoctor.flow.value_numbers import gets_two_answers
 from ackdoctor.flow.values import FrameworkObject, Instance, SelfRef, Token
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.libraries.vocabulary import CONSTRUCTORS
@@ -380,11 +381,12 @@ class RuleContext:
     def _confidence(self, flow: Flow | None, path: Path | None) -> Confidence:
         """Return MAY for a path that assumes an undeclared exception, or that a field is null which `prepare` sets.
 
-        A limit that cut the analysis short makes it MAY as well.
+        A path that gets two answers to one question is MAY, too; a limit that cut the analysis short makes it MAY as well.
         """
         if flow is not None and (flow.limited or flow.wrapped):
             return Confidence.MAY
-        if path is not None and (assumes_raise(path) or was_widened(path) or self._assumes_null(path)):
+        doubts = (assumes_raise, was_widened, self._assumes_null, gets_two_answers)
+        if path is not None and any(doubt(path) for doubt in doubts):
             return Confidence.MAY
         return Confidence.MUST
 

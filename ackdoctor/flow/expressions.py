@@ -75,6 +75,12 @@ _PARTS: Mapping[type, Callable[[Any], tuple[Expr, ...]]] = {
 }
 
 
+def parts_of(expr: Expr) -> tuple[Expr, ...]:
+    """The direct parts of an expression."""
+    parts = _PARTS.get(expr.__class__)
+    return parts(expr) if parts is not None else ()
+
+
 def subexpressions(expr: Expr) -> Iterator[Expr]:
     """An expression and all expressions inside it."""
     stack = [expr]

@@ -107,3 +107,27 @@ def test_an_exception_of_another_class_than_the_handlers_may_leave_through_an_ac
     )
 
     assert [(f.code, f.confidence.word) for f in findings(source)] == [("ACK107", confidence)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "confidence"),
+    [
+        ("self.ready(tup)", "self.ready(tup)", "may"),
+        ("self.known.has(tup.id)", "self.known.has(tup.id)", "may"),
+        ("self.ready(tup)", "self.done(tup)", "must"),
+        ("self.ready(1)", "self.ready(2)", "must"),
+        ("self.queue.pop()", "self.queue.pop()", "must"),  # the second is another element
+    ],
+)
+def test_a_path_that_gets_two_answers_to_one_question_may_be_impossible(first, second, confidence):
+    source = in_bolt(
+        f"""
+        def process(self, tup):
+            if not {first}:
+                self.fail(tup)
+            if {second}:
+                self.ack(tup)
+        """
+    )
+
+    assert {f.confidence.word for f in findings(source) if f.code == "ACK106"} == {confidence}

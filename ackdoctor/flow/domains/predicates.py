@@ -139,23 +139,29 @@ class Predicates(Domain):
             fields = None if ANY in changed else changed
             after = invalidate_aliases(function, path.index, before, after, fields)
             return invalidate_by_call(function, after, call)
-        if before.facts and not _may_be_verb(context, function, call):
+        is_verb = bool(before.facts) and _may_be_verb(context, function, call)
+        if before.facts and not is_verb:
             methods = callees(context, last_name(call.func)) if is_field(function, call.func) else ()
             after = invalidate_aliases(function, path.index, before, after, _changed(context, methods))
         after = forget_changed_fields(context, function, after, call)
-        return invalidate_by_call(function, after, call)
+        return after if is_verb else invalidate_by_call(function, after, call)
 
     def join(self, state: State, live: Live) -> State:
-        """A fact ends with the last step that tests its subject."""
-        if not state.facts or all(subject_of(fact) in live.subjects for fact in state.facts):
+        """A fact ends with the last step that tests its subject, perhaps in the caller."""
+        read = live.subjects | state.asked
+        if all(subject_of(fact) in read for fact in state.facts):
             return state
-        facts = {fact: truth for fact, truth in state.facts.items() if subject_of(fact) in live.subjects}
+        facts = {fact: truth for fact, truth in state.facts.items() if subject_of(fact) in read}
         return state.replace(facts=facts)
 
     def leave(self, function: Function, state: State) -> State:
-        """The facts about what the function returns hold for the result of its call."""
+        """The facts about what the function returns hold for the result of its call, and the caller asks for some more."""
         del function
-        facts = {fact: truth for fact, truth in state.facts.items() if {*names_in(fact)} == {RESULT}}
+        facts = {
+            fact: truth
+            for fact, truth in state.facts.items()
+            if {*names_in(fact)} == {RESULT} or subject_of(fact) in state.asked
+        }
         return state.replace(facts=facts)
 
 
@@ -216,7 +222,7 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             value = evaluate(context, function, state, left)
             if isinstance(value, Const):
                 return value.value is None
-            if state.facts.get(left) or _truth(value):
+            if isinstance(value, Container) or state.facts.get(left) or _truth(value):
                 return False
             return None
         case Compare(left=left, op="is", right=Literal(value=bool() as wanted)):
@@ -393,7 +399,7 @@ def _learn(context: Context, function: Function, state: State, fact: Expr, *, tr
     state = remember_final(context, function, state, fact, truth=truth)
     if (
         len(state.facts) < MOST_FACTS
-        and subject_of(fact) in tested_subjects(function)
+        and (subject_of(fact) in tested_subjects(function) or subject_of(fact) in state.asked)
         and fact not in state.facts
     ):
         return state.replace(facts={**state.facts, fact: truth})

@@ -5,14 +5,13 @@ or let tuples escape.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from ackdoctor.flow.context import Context, DeferredCall
-from ackdoctor.flow.domains.aliases import collections, measured_collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
-from ackdoctor.flow.expressions import last_name, names_in, renamed, subexpressions
-from ackdoctor.flow.facts import tested_names
+from ackdoctor.flow.expressions import assigned_locals, last_name, names_in, renamed, subexpressions
+from ackdoctor.flow.facts import subjects_of_tests, subjects_tested_after, tested_names
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import CAUGHT_BEFORE, LoopState, State
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
@@ -294,10 +293,11 @@ _AROUND = 0  # all loops around the call of a helper; its own are counted from 1
 
 @dataclass(slots=True, unsafe_hash=True)
 class Enter:
-    """The call enters a function of the project with this state."""
+    """The call enters a function of the project with this state; `passed` are the caller's locals, by parameter."""
 
     function: Function
     state: State
+    passed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def enter(
@@ -345,6 +345,13 @@ def enter(
         env.update(_defaults(context, function, filled))
         env.update(packed_arguments(context, function, more, named))
     before = path.state
+    if (
+        own
+        and isinstance(receiver, SelfRef)
+        and call.func == Attr(Name(path.function.receiver), last_name(call.func))
+    ):
+        passed[function.receiver] = Name(path.function.receiver)
+    same = {name: expr.id for name, expr in passed.items() if isinstance(expr, Name)}
     entered = State(
         env=env,
         tokens=before.tokens,
@@ -352,11 +359,12 @@ def enter(
         contents=before.contents,
         final=before.final,
         heap=before.heap,
-        facts={**_facts_about(path, function, passed), **_own_collections(path, function, call)},
+        asked=_asked_after(path, function, same),
+        facts=_facts_about(path, function, passed),
         loops=_loops_in_callee(before),
         caught=before.caught and CAUGHT_BEFORE,
     )
-    return Enter(function, entered)
+    return Enter(function, entered, same)
 
 
 def _coroutine(
@@ -408,18 +416,14 @@ def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> 
     return known
 
 
-def _own_collections(path: Path, function: Function, call: Call) -> Mapping[Expr, bool]:
-    """Return the facts about the size of the component's fields, for the collections that a method of it uses."""
-    own = Name(function.receiver)
-    if not own.id or path.function.receiver != own.id or call.func != Attr(own, last_name(call.func)):
-        return {}
-    sizes = {expr for expr in collections(function) if isinstance(expr, Attr) and expr.obj == own}
-    return {
-        fact: truth
-        for fact, truth in path.state.facts.items()
-        if (fact in sizes or not sizes.isdisjoint(measured_collections(fact)))
-        and set(names_in(fact)) == {own.id}
-    }
+def _asked_after(path: Path, function: Function, same: Mapping[str, str]) -> frozenset[Expr]:
+    """Return the subjects that a function tests and its caller tests later, restated for the function's parameters."""
+    unchanged = same.keys() - {name for step in function.cfg.steps for name in assigned_locals(step.op)}
+    names = {same[name]: name for name in unchanged}
+    tested = subjects_of_tests(function) if names else {}
+    later = subjects_tested_after(path.function, path.index) if tested else {}
+    asked = (renamed(subject, names) for subject, read in later.items() if read and read <= names.keys())
+    return frozenset(subject for subject in asked if subject in tested)
 
 
 def _holds_in_callee(path: Path, function: Function, fact: Expr) -> bool:
