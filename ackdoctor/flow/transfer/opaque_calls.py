@@ -11,7 +11,7 @@ from ackdoctor.flow.context import Context, DeferredCall
 from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, names_in, renamed, subexpressions
-from ackdoctor.flow.facts import subjects_of_tests, subjects_tested_after, tested_names
+from ackdoctor.flow.facts import subject_of, subjects_of_tests, subjects_tested_after, tested_names
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import CAUGHT_BEFORE, LoopState, State
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
@@ -417,13 +417,16 @@ def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> 
 
 
 def _asked_after(path: Path, function: Function, same: Mapping[str, str]) -> frozenset[Expr]:
-    """Return the subjects that a function tests and its caller tests later, restated for the function's parameters."""
+    """Return what the caller tests later, restated for the function's parameters, if the function tests it or may change it."""
     unchanged = same.keys() - {name for step in function.cfg.steps for name in assigned_locals(step.op)}
     names = {same[name]: name for name in unchanged}
-    tested = subjects_of_tests(function) if names else {}
-    later = subjects_tested_after(path.function, path.index) if tested else {}
-    asked = (renamed(subject, names) for subject, read in later.items() if read and read <= names.keys())
-    return frozenset(subject for subject in asked if subject in tested)
+    later = subjects_tested_after(path.function, path.index) if names else {}
+    asked = {
+        subject: renamed(subject, names) for subject, read in later.items() if read and read <= names.keys()
+    }
+    known = {subject_of(fact) for fact in path.state.facts} if asked else set()
+    tested = subjects_of_tests(function) if asked else {}
+    return frozenset(inner for subject, inner in asked.items() if inner in tested or subject in known)
 
 
 def _holds_in_callee(path: Path, function: Function, fact: Expr) -> bool:
