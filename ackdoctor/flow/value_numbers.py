@@ -6,6 +6,7 @@ since it does not know that both calls answer alike.  Perhaps no run takes that 
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ackdoctor.flow.events import Path, PathPoint, points_back
 from ackdoctor.flow.expressions import assigned_targets, parts_of, subexpressions
@@ -31,8 +32,8 @@ _MOST_VISITS = 2_000  # of a path that is numbered
 
 def gets_two_answers(end: Path) -> bool:
     """Whether a path gets two answers to one question that it asks by a call: at one test it is true, at another false."""
-    points = list(points_back(end))
-    if len(points) > _MOST_VISITS or sum(_asks(point.visit) for point in points) < 2:  # noqa: PLR2004
+    points = [*islice(points_back(end), _MOST_VISITS + 1)]
+    if len(points) > _MOST_VISITS:
         return False
     answers: dict[int, tuple[bool, object]] = {}
     for question, answer, step in _questions(reversed(points)):
@@ -40,10 +41,6 @@ def gets_two_answers(end: Path) -> bool:
         if known != answer and asked_at is not step:
             return True
     return False
-
-
-def _asks(visit: Path) -> bool:
-    return isinstance(visit.step.op, Test)
 
 
 def _questions(points: Iterator[PathPoint]) -> Iterator[tuple[int, bool, object]]:
@@ -63,12 +60,9 @@ def _questions(points: Iterator[PathPoint]) -> Iterator[tuple[int, bool, object]
             case Test(condition=condition):
                 fact, positive = normalise(condition)
                 number = numbers.of(frame, fact)
-                if (
-                    after is not None
-                    and after.via in (EdgeKind.TRUE, EdgeKind.FALSE)
-                    and number in numbers.asked
-                ):
-                    yield number, (after.via is EdgeKind.TRUE) == positive, visit.step
+                taken = after.via if after is not None else None
+                if number in numbers.asked and taken in (EdgeKind.TRUE, EdgeKind.FALSE):
+                    yield number, (taken is EdgeKind.TRUE) == positive, visit.step
             case Bind(target=target, value=value):
                 numbers.assign(frame, target, numbers.of(frame, value))
             case op:
