@@ -2,6 +2,7 @@
 
 import re
 import sys
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
@@ -20,6 +21,7 @@ else:
 
 DAEMONS = frozenset({"nimbus", "supervisor", "drpc", "ui"})
 _SEEN_BY_SUPERVISORS = frozenset({"supervisor", "worker"})
+_ENOUGH_DUMPS = 3  # with the same frames: the thread hangs
 _MOST_CAUSES = 20  # distinct causes of a symptom
 _PLAIN = re.compile(r"(?:[\w #':-](?![?*{]))*")
 
@@ -33,6 +35,8 @@ class Symptom:
     causes: tuple[Cause, ...]
     next: tuple[str, ...]
     source: str
+    check: str = ""
+    passing: str = ""
     words: tuple[re.Pattern[str], ...] = ()
     frame: tuple[re.Pattern[str], ...] = ()
     top: re.Pattern[str] | None = None
@@ -193,6 +197,25 @@ class Sign:
         thrown = [each.thrown for each in self.occurrences if each.thrown is not None and each.thrown.text]
         first = {each.text: each for each in reversed(thrown)}
         return list(reversed(first.values()))[:_MOST_CAUSES]
+
+    @property
+    def same_dumps(self) -> int:
+        """The most dumps in which one thread has the same frames; 0 for a symptom of a log."""
+        threads = Counter((each.text, each.thrown.evidence) for each in self.occurrences if each.thrown)
+        return max(threads.values(), default=0) if "dump" in self.symptom.logs else 0
+
+    @property
+    def likely_causes(self) -> list[Cause]:
+        """The likely causes in order; three equal dumps exclude one that passes."""
+        symptom = self.symptom
+        passes = symptom.passing and self.same_dumps < _ENOUGH_DUMPS
+        return [*symptom.causes, Cause(text=symptom.passing)] if passes else [*symptom.causes]
+
+    @property
+    def steps(self) -> list[str]:
+        """The next steps; three equal dumps need no further ones."""
+        checked = self.same_dumps >= _ENOUGH_DUMPS or not self.symptom.check
+        return [*self.symptom.next] if checked else [self.symptom.check, *self.symptom.next]
 
     @property
     def moments(self) -> Sequence[Moment]:

@@ -2,7 +2,6 @@
 
 import json
 import textwrap
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from itertools import pairwise
@@ -18,8 +17,6 @@ from ackdoctor.reporters import Context, Palette, printable
 _MAX_CAUSES = 5
 _MAX_WIDTH = 80
 _FEWEST_RESTS = 2  # between three bursts
-_ENOUGH_DUMPS = 3
-_ASKS_FOR_DUMPS = ("take three dumps", "none, if another dump")  # how such a step or cause begins
 _PYTHON_ONLY = ("ackdoctor lint ", "pytest ")  # commands for components in Python or Java
 _HARMLESS = "the first exception shows no fault in acking, and the log does not say that it ended anything"
 _FROZEN = "if the topology hangs nevertheless: jstack PID > dump.txt; ackdoctor diagnose dump.txt"
@@ -76,9 +73,8 @@ def _lines(
     yield f"{palette.paint('error' if sign.fatal else 'warning', symptom.name)}{where}{_times(sign)}{whose}"
     if when := _when(sign):
         yield f"  {when}"
-    dumps = _same_dumps(sign)
-    if dumps > 1:
-        yield f"  a thread with the same frames in {dumps} dumps"
+    if sign.same_dumps > 1:
+        yield f"  a thread with the same frames in {sign.same_dumps} dumps"
     if sign.command:
         yield f"  {palette.paint('label', 'command')}: {printable(sign.command)}"
     yield from _wrapped(symptom.meaning, "  ", "  ", width)
@@ -92,8 +88,7 @@ def _lines(
     if len(others) > _MAX_CAUSES:
         yield f"  and {len(others) - _MAX_CAUSES} more; --output-format json has them"
     yield f"  {palette.paint('label', 'likely causes, in order')}"
-    causes = [each for each in symptom.causes if not each.text.startswith(_answered(dumps))]
-    for place, cause in enumerate(causes, start=1):
+    for place, cause in enumerate(sign.likely_causes, start=1):
         law = f" (law {cause.law})" if cause.law else ""
         yield from _wrapped(f"{cause.text}{law}", f"    {place}. ", "       ", width)
         for code in cause.rules:
@@ -102,17 +97,6 @@ def _lines(
         first, *more = _wrapped(command, " " * 8, " " * 10, width)
         yield f"  {palette.paint('label', 'next:')}{first[7:]}" if not place else first
         yield from more
-
-
-def _same_dumps(sign: Sign) -> int:
-    """Return the most dumps in which one thread has the same frames; 0 for a symptom of a log."""
-    threads = Counter((each.text, each.thrown.evidence) for each in sign.occurrences if each.thrown)
-    return max(threads.values(), default=0) if "dump" in sign.symptom.logs else 0
-
-
-def _answered(dumps: int) -> tuple[str, ...]:
-    """Return how the steps and causes begin that this number of equal dumps makes needless."""
-    return _ASKS_FOR_DUMPS if dumps >= _ENOUGH_DUMPS else ()
 
 
 def _times(sign: Sign) -> str:
@@ -146,8 +130,7 @@ def _period_s(seconds: Sequence[float]) -> float:
 
 def _next_commands(sign: Sign) -> Sequence[str]:
     """Return the next commands, in the language of the component."""
-    command, answered = sign.command, _answered(_same_dumps(sign))
-    steps = [each for each in sign.symptom.next if not each.startswith(answered)]
+    command, steps = sign.command, sign.steps
     kept = [each for each in steps if not each.startswith((*_PYTHON_ONLY, "ackdoctor trace proxy"))]
     if not command or _is_python(command) or len(kept) == len(steps):
         return steps
@@ -218,7 +201,7 @@ def document(found: Diagnosis, stream: TextIO, places: Places) -> None:
                 "fatal": sign.fatal,
                 "causes": [
                     {"text": each.text, "law": each.law, "rules": list(each.rules)}
-                    for each in sign.symptom.causes
+                    for each in sign.likely_causes
                 ],
                 "next": list(_next_commands(sign)),
             }
