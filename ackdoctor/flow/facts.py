@@ -150,9 +150,16 @@ def subjects_of_tests(function: Function) -> Mapping[Expr, frozenset[str]]:
 
 
 def _subjects_of_tests(function: Function, ops: Iterable[Instr]) -> Mapping[Expr, frozenset[str]]:
-    conditions = (op.condition for op in ops if isinstance(op, Test))
-    subjects = (_normal_subject(inline_calls(function, condition)) for condition in conditions)
+    conditions = (normalise(inline_calls(function, op.condition))[0] for op in ops if isinstance(op, Test))
+    subjects = (subject for condition in conditions for subject in _tested_by(condition))
     return {subject: frozenset(names_in(subject)) for subject in subjects}
+
+
+def _tested_by(fact: Expr) -> Iterator[Expr]:
+    """The subject of a condition, and the collection that it searches: an empty one decides it."""
+    yield subject_of(fact)
+    if isinstance(fact, Compare) and fact.op == "in":
+        yield fact.right
 
 
 def bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:

@@ -304,7 +304,7 @@ def _alias_closure(pairs: list[tuple[Expr, Expr]], start: frozenset[Expr]) -> fr
 
 @memoize
 def collections(function: Function) -> frozenset[Expr]:
-    """The collections of a function: what it iterates over, measures, searches, builds, fills or empties."""
+    """The collections of a function: what it iterates over, measures, builds, fills or empties."""
     found: set[Expr] = set()
     for step in function.cfg.steps:
         match step.op:
@@ -312,8 +312,6 @@ def collections(function: Function) -> frozenset[Expr]:
                 found.update(nonempty_facts(function, iterable))
             case Test(condition=condition):
                 found.update(measured_collections(condition))
-                if isinstance(condition, Compare) and condition.op in ("in", "not in"):
-                    found.add(condition.right)
             case Bind(target=target, value=Build(kind="list" | "dict" | "set")):
                 found.add(target)
             case Bind(target=Item(obj=whole)) | Update(target=Item(obj=whole)) | Drop(target=Item(obj=whole)):

@@ -83,6 +83,7 @@ from ackdoctor.model.cfg import (
 )
 
 MOST_FACTS = 60  # facts per path: a chain of `else if` may test one thing a thousand times
+_ADDS_ARGUMENT = frozenset({"add", "append", "appendleft"})
 _CALL_RESULTS = (Const, Count)  # results of calls, as the path knows them
 
 
@@ -126,13 +127,15 @@ class Predicates(Domain):
         self, context: Context, path: Path, after: State, target: Expr, source: Expr, value: Value | None
     ) -> State:
         """The facts about the value hold for its new name, if a condition tests that name."""
-        del value
+        if target in after.asked and isinstance(value, Const):
+            after = after.replace(facts={**after.facts, target: bool(value.value)})
         if _makes_empty(path.function, source) and _has_one_name(path.function, target):
             after = _record_size(path.function, after, target, nonempty=False)
         elif isinstance(target, Item):
             after = _record_size(
                 path.function, after, target.obj, nonempty=None if is_slice(target.key) else True
             )
+            after = _record_element(path.function, after, target.key, target.obj)
         if not isinstance(target, Name):
             return after
         before, facts = path.state, dict(after.facts)
@@ -175,7 +178,10 @@ class Predicates(Domain):
         if not isinstance(call.func, Attr) or call.func.name not in CONTAINER_STORES:
             return after
         nonempty = None if call.func.name in CONTAINER_BULK_STORES else True
-        return _record_size(function, after, call.func.obj, nonempty=nonempty)
+        after = _record_size(function, after, call.func.obj, nonempty=nonempty)
+        if call.func.name in _ADDS_ARGUMENT and len(call.args) == 1:
+            return _record_element(function, after, call.args[0].value, call.func.obj)
+        return after
 
     def join(self, state: State, live: Live) -> State:
         """A fact ends with the last step that tests its subject, perhaps in the caller."""
@@ -235,6 +241,13 @@ def _record_size(function: Function, state: State, whole: Expr, *, nonempty: boo
     read = subjects_of_tests(function).keys() | collections(function) | state.asked
     known = {fact: nonempty for fact in facts if fact in read}
     return state.replace(facts={**state.facts, **known}) if known else state
+
+
+def _record_element(function: Function, state: State, element: Expr, whole: Expr) -> State:
+    """The state that knows that a collection which is searched later has this element or key."""
+    if is_slice(element) or whole not in subjects_of_tests(function).keys() | state.asked:
+        return state
+    return state.replace(facts={**state.facts, Compare(element, "in", whole): True})
 
 
 def _changed(context: Context, methods: tuple[Function, ...]) -> frozenset[str] | None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ackdoctor.flow.context import Context, DeferredCall
+from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
 from ackdoctor.flow.expressions import assigned_locals, last_name, names_in, renamed, subexpressions
@@ -352,6 +353,7 @@ def enter(
     ):
         passed[function.receiver] = Name(path.function.receiver)
     same = {name: expr.id for name, expr in passed.items() if isinstance(expr, Name)}
+    asked = _asked_after(context, path, function, same)
     entered = State(
         env=env,
         tokens=before.tokens,
@@ -359,8 +361,8 @@ def enter(
         contents=before.contents,
         final=before.final,
         heap=before.heap,
-        asked=_asked_after(path, function, same),
-        facts=_facts_about(path, function, passed),
+        asked=frozenset(asked),
+        facts={**_known_truths(asked), **_facts_about(path, function, passed)},
         loops=_loops_in_callee(before),
         caught=before.caught and CAUGHT_BEFORE,
     )
@@ -416,8 +418,13 @@ def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> 
     return known
 
 
-def _asked_after(path: Path, function: Function, same: Mapping[str, str]) -> frozenset[Expr]:
-    """Return what the caller tests later, restated for the function's parameters, if the function tests it or may change it."""
+def _asked_after(
+    context: Context, path: Path, function: Function, same: Mapping[str, str]
+) -> Mapping[Expr, Value | None]:
+    """Return what the caller tests later, restated for the function's parameters, if the function tests it or may change it.
+
+    A place in an object that the function gets has its constant, if the path knows it.
+    """
     unchanged = same.keys() - {name for step in function.cfg.steps for name in assigned_locals(step.op)}
     names = {same[name]: name for name in unchanged}
     later = subjects_tested_after(path.function, path.index) if names else {}
@@ -426,7 +433,16 @@ def _asked_after(path: Path, function: Function, same: Mapping[str, str]) -> fro
     }
     known = {subject_of(fact) for fact in path.state.facts} if asked else set()
     tested = subjects_of_tests(function) if asked else {}
-    return frozenset(inner for subject, inner in asked.items() if inner in tested or subject in known)
+    held = {subject: HEAP_CELLS.evaluate(context, path.function, path.state, subject) for subject in asked}
+    return {
+        inner: held[subject]
+        for subject, inner in asked.items()
+        if inner in tested or subject in known or held[subject] is not None
+    }
+
+
+def _known_truths(asked: Mapping[Expr, Value | None]) -> Mapping[Expr, bool]:
+    return {place: bool(held.value) for place, held in asked.items() if isinstance(held, Const)}
 
 
 def _holds_in_callee(path: Path, function: Function, fact: Expr) -> bool:
