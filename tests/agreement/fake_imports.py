@@ -25,6 +25,7 @@ class Outcome(Enum):
 
 
 _MAX_FAILURES = 20
+_LIBRARIES = frozenset({"requests"})  # of examples; Sphinx installs it
 
 
 class Answers:
@@ -112,15 +113,18 @@ class _Module(ModuleType):
 
 
 class _Finder:
-    """The last finder on the meta path."""
+    """Finds a fake for every module, or only for those in the packages `only`."""
 
-    def __init__(self, answers: Answers, errors: set[str]) -> None:
+    def __init__(self, answers: Answers, errors: set[str], only: frozenset[str] = frozenset()) -> None:
         self._answers = answers
         self._errors = errors
+        self._only = only
         self.made: list[str] = []
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> ModuleSpec | None:
         if fullname in sys.stdlib_module_names:  # a platform probe, such as `_winapi`
+            return None
+        if self._only and fullname.partition(".")[0] not in self._only:
             return None
         spec = spec_from_loader(fullname, self)  # type: ignore[arg-type]  # a finder and loader in one
         assert spec is not None
@@ -136,15 +140,20 @@ class _Finder:
 
 @contextmanager
 def fake_imports(answers: Answers, sources: Sequence[str]) -> Iterator[None]:
-    """Provide a fake for every module that does not exist, while these sources run."""
-    finder = _Finder(answers, {name for source in sources for name in _caught(ast.parse(source))})
-    sys.meta_path.append(finder)
+    """Provide a fake for every module that does not exist, and for the libraries of examples, while these sources run."""
+    errors = {name for source in sources for name in _caught(ast.parse(source))}
+    first, last = _Finder(answers, errors, _LIBRARIES), _Finder(answers, errors)
+    real = {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in _LIBRARIES}
+    sys.meta_path.insert(0, first)
+    sys.meta_path.append(last)
     try:
         yield
     finally:
-        sys.meta_path.remove(finder)
-        for name in finder.made:
+        sys.meta_path.remove(first)
+        sys.meta_path.remove(last)
+        for name in (*first.made, *last.made):
             sys.modules.pop(name, None)
+        sys.modules.update(real)
 
 
 def _caught(tree: ast.AST) -> Iterator[str]:

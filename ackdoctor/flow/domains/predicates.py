@@ -150,7 +150,8 @@ class Predicates(Domain):
                 facts[target] = bool(known.value)
             for fact, truth in before.facts.items():
                 if isinstance(fact, Compare) and fact.left == source:
-                    facts[Compare(target, fact.op, fact.right)] = truth
+                    if not mentions(fact.right, target):  # that is the value before this assignment
+                        facts[Compare(target, fact.op, fact.right)] = truth
                 elif isinstance(source, Name) and {*names_in(fact)} == {source.id}:
                     facts[renamed(fact, {source.id: target.id})] = truth
             condition = definition_of(path.function, target.id, source)

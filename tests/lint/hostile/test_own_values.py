@@ -112,6 +112,19 @@ def test_a_value_that_doubles_in_a_loop_does_not_double_the_work(body):
     assert (outcome.components, outcome.unreadable) == (1, ())
 
 
+@pytest.mark.parametrize("change", ["self.x = x = not x", "x = x or not x"])
+def test_the_old_value_in_a_definition_is_not_the_new_one(change):
+    body = (
+        f"        for z in tup.values:\n            {change}\n        if not x:\n            self.ack(tup)\n"
+    )
+    source = (
+        "from streamparse import Bolt\n\n\nclass B(Bolt):\n    auto_ack = False\n\n"
+        f"    def process(self, tup, x=None):\n{body}"
+    )
+    outcome = analyse("python", source)
+    assert (outcome.components, outcome.unreadable) == (1, ())
+
+
 @pytest.mark.parametrize("language", ["python", "java"])
 def test_a_sample_of_self_referring_assignments(language):
     sources = list(python_bolts() if language == "python" else java_bolts())
