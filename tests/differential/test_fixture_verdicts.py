@@ -194,6 +194,7 @@ def extra(ledger: Mapping[str, str]) -> int:
     return sum(int(value) for key, value in ledger.items() if key.startswith("extra"))
 
 
+_ATTEMPTS = 3  # whether a fault meets work that is already counted depends on the cluster's threads
 AT_LEAST_ONCE = [*((name, "healthy") for name in FIXTURES), ("storm_java/word-count", "sick")]
 
 
@@ -207,10 +208,13 @@ def test_at_least_once_loses_nothing_and_repeats(faulty_cluster, tmp_path, name,
         runs["each spout dies"] = {
             "faults": ",".join(f"kill {spout} {bolt} 3" for spout in FIXTURES[name].spouts)
         }
-    ledgers = play(faulty_cluster, name, twin, runs, tmp_path)
-    assert {label: ledger["faults_left"] for label, ledger in ledgers.items()} == dict.fromkeys(runs, "0")
-    assert {label: missing(ledger) for label, ledger in ledgers.items() if missing(ledger)} == {}
-    assert sum(map(extra, ledgers.values())) > 0
+    for attempt in range(_ATTEMPTS):
+        ledgers = play(faulty_cluster, name, twin, runs, tmp_path / str(attempt))
+        assert {label: ledger["faults_left"] for label, ledger in ledgers.items()} == dict.fromkeys(runs, "0")
+        assert {label: missing(ledger) for label, ledger in ledgers.items() if missing(ledger)} == {}
+        if sum(map(extra, ledgers.values())) > 0:
+            return
+    pytest.fail(f"nothing was counted twice in {_ATTEMPTS} attempts")
 
 
 @pytest.mark.parametrize("name", SICK)
