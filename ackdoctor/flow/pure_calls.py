@@ -228,6 +228,13 @@ def is_size(expr: Expr) -> bool:
     return size_of(expr) is not None
 
 
+def makes_empty(function: Function, expr: Expr) -> bool:
+    """Whether an expression is a new collection without elements."""
+    call = calls_by_result(function).get(expr)
+    made = call is not None and not call.args and last_name(call.func) in COLLECTION_WRAPPERS
+    return made or (isinstance(expr, Build) and not expr.items)
+
+
 def size_facts(bound: Expr) -> Iterator[Expr]:
     """The emptiness facts about the sizes in a bound: for `rows.size() - 1`, whether `rows` has elements."""
     for part in subexpressions(bound):

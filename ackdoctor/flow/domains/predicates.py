@@ -6,36 +6,24 @@ A path knows the outcomes of its earlier tests as facts.  The intervals of numbe
 from collections.abc import Iterator
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.domains.aliases import collections
+from ackdoctor.flow.domains.collection_facts import record_assignment, record_change
 from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.domains.intervals import INTERVALS
-from ackdoctor.flow.domains.invalidation import drop_facts, invalidate_aliases, invalidate_by_call
-from ackdoctor.flow.domains.tuples import is_named, tick_test
+from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_by_call
+from ackdoctor.flow.domains.tuples import tick_test
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import (
-    RESULT,
-    calls_by_result,
-    is_slice,
-    last_name,
-    memoize,
-    mentions,
-    names_in,
-    operands,
-    renamed,
-    subexpressions,
-)
+from ackdoctor.flow.expressions import RESULT, last_name, mentions, names_in, renamed
 from ackdoctor.flow.facts import (
     current_definition,
     definition_of,
     normalise,
     subject_of,
-    subjects_of_tests,
     tested_names,
     tested_subjects,
 )
 from ackdoctor.flow.final_fields import recall_final, remember_final
 from ackdoctor.flow.induction import induction_variables, split_offset
-from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_facts, nonempty_results
+from ackdoctor.flow.pure_calls import inline_calls, is_field, iterator_facts, nonempty_results
 from ackdoctor.flow.state import Live, State
 from ackdoctor.flow.transfer.effects import (
     ANY,
@@ -59,15 +47,9 @@ from ackdoctor.flow.values import (
     TokenRef,
     Value,
 )
-from ackdoctor.libraries.vocabulary import (
-    COLLECTION_WRAPPERS,
-    CONTAINER_BULK_STORES,
-    CONTAINER_STORES,
-    HAS_NEXT,
-)
+from ackdoctor.libraries.vocabulary import HAS_NEXT
 from ackdoctor.model.cfg import (
     Attr,
-    Bind,
     Build,
     Call,
     Compare,
@@ -83,7 +65,6 @@ from ackdoctor.model.cfg import (
 )
 
 MOST_FACTS = 60  # facts per path: a chain of `else if` may test one thing a thousand times
-_ADDS_ARGUMENT = frozenset({"add", "append", "appendleft"})
 _CALL_RESULTS = (Const, Count)  # results of calls, as the path knows them
 
 
@@ -126,16 +107,10 @@ class Predicates(Domain):
     def assign(
         self, context: Context, path: Path, after: State, target: Expr, source: Expr, value: Value | None
     ) -> State:
-        """The facts about the value hold for its new name, if a condition tests that name."""
+        """The facts about the value hold for its new name, if a condition tests that name; a new collection is empty."""
         if target in after.asked and isinstance(value, Const):
             after = after.replace(facts={**after.facts, target: bool(value.value)})
-        if _makes_empty(path.function, source) and _has_one_name(path.function, target):
-            after = _record_size(path.function, after, target, nonempty=False)
-        elif isinstance(target, Item):
-            after = _record_size(
-                path.function, after, target.obj, nonempty=None if is_slice(target.key) else True
-            )
-            after = _record_element(path.function, after, target.key, target.obj)
+        after = record_assignment(path.function, after, target, source)
         if not isinstance(target, Name):
             return after
         before, facts = path.state, dict(after.facts)
@@ -176,13 +151,9 @@ class Predicates(Domain):
         if is_verb:
             return after
         after = invalidate_by_call(function, after, call)
-        if not isinstance(call.func, Attr) or call.func.name not in CONTAINER_STORES:
-            return after
-        nonempty = None if call.func.name in CONTAINER_BULK_STORES else True
-        after = _record_size(function, after, call.func.obj, nonempty=nonempty)
-        if call.func.name in _ADDS_ARGUMENT and len(call.args) == 1:
-            return _record_element(function, after, call.args[0].value, call.func.obj)
-        return after
+        if any(arg.value == Name(function.receiver) for arg in call.args):
+            after = after.forget(Name(function.receiver))  # other code may fill the component's fields
+        return record_change(function, after, call)
 
     def join(self, state: State, live: Live) -> State:
         """A fact ends with the last step that tests its subject, perhaps in the caller."""
@@ -204,51 +175,6 @@ class Predicates(Domain):
 
 
 PREDICATES = Predicates()
-
-
-@memoize
-def _names_kept_elsewhere(function: Function) -> frozenset[str]:
-    """The locals that the code puts into an object or a display, or that a closure captures: their objects may have other names."""
-    kept: set[str] = set().union(*(inner.captures for inner in function.closures.values()))
-    for step in function.cfg.steps:
-        if isinstance(step.op, Bind) and not isinstance(step.op.target, Name):
-            kept.update(names_in(step.op.value))
-        displays = (
-            part for expr in operands(step.op) for part in subexpressions(expr) if isinstance(part, Build)
-        )
-        kept.update(name for display in displays for name in names_in(display))
-    return frozenset(kept)
-
-
-def _has_one_name(function: Function, target: Expr) -> bool:
-    """Whether what is assigned is known by this name only; what a comprehension fills has no name yet."""
-    if not isinstance(target, Name):
-        return True
-    return is_named(target.id) and target.id not in _names_kept_elsewhere(function)
-
-
-def _makes_empty(function: Function, expr: Expr) -> bool:
-    """Whether an expression is a new collection without elements."""
-    call = calls_by_result(function).get(expr)
-    made = call is not None and not call.args and last_name(call.func) in COLLECTION_WRAPPERS
-    return made or (isinstance(expr, Build) and not expr.items)
-
-
-def _record_size(function: Function, state: State, whole: Expr, *, nonempty: bool | None) -> State:
-    """The state that knows whether a collection has elements; None if an empty one may have got some."""
-    facts = nonempty_facts(function, whole)
-    if nonempty is None:
-        return drop_facts(state, [fact for fact in facts if state.facts.get(fact) is False])
-    read = subjects_of_tests(function).keys() | collections(function) | state.asked
-    known = {fact: nonempty for fact in facts if fact in read}
-    return state.replace(facts={**state.facts, **known}) if known else state
-
-
-def _record_element(function: Function, state: State, element: Expr, whole: Expr) -> State:
-    """The state that knows that a collection which is searched later has this element or key."""
-    if is_slice(element) or whole not in subjects_of_tests(function).keys() | state.asked:
-        return state
-    return state.replace(facts={**state.facts, Compare(element, "in", whole): True})
 
 
 def _changed(context: Context, methods: tuple[Function, ...]) -> frozenset[str] | None:
