@@ -58,7 +58,7 @@ from ackdoctor.libraries.vocabulary import (
     TRANSPARENT_DECORATORS,
     WRAPS,
 )
-from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Closure, Compare, Expr, Function, Global, Name
+from ackdoctor.model.cfg import SUPER, Arg, Attr, Bind, Call, Closure, Compare, Expr, Function, Global, Name
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -345,13 +345,21 @@ def enter(
     if not any(arg.star for arg in args):
         env.update(_defaults(context, function, filled))
         env.update(packed_arguments(context, function, more, named))
+    return _entered(context, path, function, env, {**passed, **_own_object(path, call, function, receiver)})
+
+
+def _own_object(path: Path, call: Call, function: Function, receiver: Value | None) -> Mapping[str, Expr]:
+    """Return the caller's name of the component, by the name that its method gives it."""
+    own = Name(path.function.receiver)
+    is_own = isinstance(receiver, SelfRef) and function.binding != "static"
+    return {function.receiver: own} if is_own and call.func == Attr(own, last_name(call.func)) else {}
+
+
+def _entered(
+    context: Context, path: Path, function: Function, env: Mapping[str, Value], passed: Mapping[str, Expr]
+) -> Enter:
+    """Return the entry of a function with these values and, by parameter, the arguments as the caller names them."""
     before = path.state
-    if (
-        own
-        and isinstance(receiver, SelfRef)
-        and call.func == Attr(Name(path.function.receiver), last_name(call.func))
-    ):
-        passed[function.receiver] = Name(path.function.receiver)
     same = {name: expr.id for name, expr in passed.items() if isinstance(expr, Name)}
     asked = _asked_after(context, path, function, same)
     entered = State(
@@ -423,7 +431,8 @@ def _asked_after(
 ) -> Mapping[Expr, Value | None]:
     """Return what the caller tests later, restated for the function's parameters, if the function tests it or may change it.
 
-    A place in an object that the function gets has its constant, if the path knows it.
+    A place in an object that the function gets has its constant, if the path knows it.  What the function gives a second
+    name is left out: it may change under that name.
     """
     unchanged = same.keys() - {name for step in function.cfg.steps for name in assigned_locals(step.op)}
     names = {same[name]: name for name in unchanged}
@@ -431,6 +440,8 @@ def _asked_after(
     asked = {
         subject: renamed(subject, names) for subject, read in later.items() if read and read <= names.keys()
     }
+    renames = {op.value for op in (step.op for step in function.cfg.steps) if isinstance(op, Bind)}
+    asked = {subject: inner for subject, inner in asked.items() if renames.isdisjoint(subexpressions(inner))}
     known = {subject_of(fact) for fact in path.state.facts} if asked else set()
     tested = subjects_of_tests(function) if asked else {}
     held = {subject: HEAP_CELLS.evaluate(context, path.function, path.state, subject) for subject in asked}
