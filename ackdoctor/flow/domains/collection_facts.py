@@ -1,6 +1,6 @@
 """Collection facts: whether a collection has elements, and whether a key or an element is in it.
 
-They hold only if no other code can change the collection: see `_names_kept_elsewhere`.
+They hold only if no other code can change the collection: see `names_kept_elsewhere`.
 """
 
 from ackdoctor.flow.domains.aliases import collections
@@ -72,11 +72,11 @@ def _has_one_name(function: Function, target: Expr) -> bool:
     """Whether what is assigned is known by this name only; what a comprehension fills has no name yet."""
     if not isinstance(target, Name):
         return True
-    return is_named(target.id) and target.id not in _names_kept_elsewhere(function)
+    return is_named(target.id) and target.id not in names_kept_elsewhere(function)
 
 
 @memoize
-def _names_kept_elsewhere(function: Function) -> frozenset[str]:
+def names_kept_elsewhere(function: Function) -> frozenset[str]:
     """The locals that the code puts into an object or a display, or that a closure or a bound method has: other code may change them."""
     kept: set[str] = set().union(*(inner.captures for inner in function.closures.values()))
     for step in function.cfg.steps:

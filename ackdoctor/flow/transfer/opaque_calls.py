@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 from ackdoctor.flow.context import Context, DeferredCall
+from ackdoctor.flow.domains.collection_facts import names_kept_elsewhere
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
@@ -432,16 +433,25 @@ def _asked_after(
     """Return what the caller tests later, restated for the function's parameters, if the function tests it or may change it.
 
     A place in an object that the function gets has its constant, if the path knows it.  What the function gives a second
-    name is left out: it may change under that name.
+    name, and a collection that it keeps elsewhere, is left out: it may change there.
     """
     unchanged = same.keys() - {name for step in function.cfg.steps for name in assigned_locals(step.op)}
     names = {same[name]: name for name in unchanged}
-    later = subjects_tested_after(path.function, path.index) if names else {}
+    later = dict(subjects_tested_after(path.function, path.index)) if names else {}
+    later.update((subject, frozenset(names_in(subject))) for subject in path.state.asked)
     asked = {
         subject: renamed(subject, names) for subject, read in later.items() if read and read <= names.keys()
     }
     renames = {op.value for op in (step.op for step in function.cfg.steps) if isinstance(op, Bind)}
-    asked = {subject: inner for subject, inner in asked.items() if renames.isdisjoint(subexpressions(inner))}
+    kept = {Name(name) for name in names_kept_elsewhere(function)}
+    asked = {
+        subject: inner
+        for subject, inner in asked.items()
+        if not any(
+            part in renames or (part in kept and subject in path.state.facts)
+            for part in subexpressions(inner)
+        )
+    }
     known = {subject_of(fact) for fact in path.state.facts} if asked else set()
     tested = subjects_of_tests(function) if asked else {}
     held = {subject: HEAP_CELLS.evaluate(context, path.function, path.state, subject) for subject in asked}
