@@ -9,9 +9,9 @@ about one of the two then holds for the other.  A definition is the fact `last =
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 
-from ackdoctor.flow.expressions import RESULT, goes_on, memoize, mentions, names_in, renamed, subexpressions
+from ackdoctor.flow.expressions import RESULT, memoize, mentions, names_in, renamed, subexpressions
 from ackdoctor.flow.induction import counted_loops, induction_variables, minus, split_offset
 from ackdoctor.flow.pure_calls import (
     inline_calls,
@@ -31,7 +31,6 @@ from ackdoctor.model.cfg import (
     Expr,
     Function,
     Global,
-    Instr,
     IsType,
     Item,
     Mix,
@@ -119,7 +118,7 @@ def passed_subjects(function: Function, op: Call | Return) -> Iterator[Expr]:
             return
     yield from passed
     names = {each.id for each in passed if isinstance(each, Name)}
-    for subject, read in subjects_of_tests(function).items() if names else ():
+    for subject, read in _subjects_of_tests(function).items() if names else ():
         if read and read <= names and subject not in passed:
             yield subject
 
@@ -137,29 +136,11 @@ def result_subjects(function: Function) -> frozenset[Expr]:
 
 
 @memoize
-def subjects_tested_after(function: Function, index: int) -> Mapping[Expr, frozenset[str]]:
-    """The subject of each later test in the same iteration, and the locals in it."""
-    steps = function.cfg.steps
-    return _subjects_of_tests(function, (steps[each].op for each in function.cfg.reached([index], goes_on)))
-
-
-@memoize
-def subjects_of_tests(function: Function) -> Mapping[Expr, frozenset[str]]:
+def _subjects_of_tests(function: Function) -> Mapping[Expr, frozenset[str]]:
     """The subject of each test, and the locals in it."""
-    return _subjects_of_tests(function, (step.op for step in function.cfg.steps))
-
-
-def _subjects_of_tests(function: Function, ops: Iterable[Instr]) -> Mapping[Expr, frozenset[str]]:
-    conditions = (normalise(inline_calls(function, op.condition))[0] for op in ops if isinstance(op, Test))
-    subjects = (subject for condition in conditions for subject in _tested_by(condition))
+    conditions = (step.op.condition for step in function.cfg.steps if isinstance(step.op, Test))
+    subjects = (_normal_subject(inline_calls(function, condition)) for condition in conditions)
     return {subject: frozenset(names_in(subject)) for subject in subjects}
-
-
-def _tested_by(fact: Expr) -> Iterator[Expr]:
-    """The subject of a condition, and the collection that it searches: an empty one decides it."""
-    yield subject_of(fact)
-    if isinstance(fact, Compare) and fact.op == "in":
-        yield fact.right
 
 
 def bound_subjects(function: Function, bound: Expr) -> Iterator[Expr]:

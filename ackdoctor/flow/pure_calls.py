@@ -28,20 +28,7 @@ from ackdoctor.libraries.vocabulary import (
     RANGES,
     SIZES,
 )
-from ackdoctor.model.cfg import (
-    Attr,
-    Build,
-    Call,
-    Compare,
-    Expr,
-    Function,
-    Global,
-    Item,
-    Literal,
-    Mix,
-    Name,
-    Star,
-)
+from ackdoctor.model.cfg import Attr, Build, Call, Compare, Expr, Function, Global, Literal, Mix, Name, Star
 
 PURE_FUNCTIONS = PURE_CALLS | COLLECTION_WRAPPERS | AGGREGATES  # do not change their arguments
 _READ_ONLY = COLLECTION_LITERALS | LOGGING | CONTAINER_VIEWS | {"get"}
@@ -141,7 +128,7 @@ def _is_stable(function: Function, part: Expr, captured: frozenset[str]) -> bool
     """Whether only statements of this function can change the object behind an expression."""
     if isinstance(part, Name) and part.id.startswith("%"):
         return False
-    if not isinstance(part, (Name, Global, Literal, Attr, Item, Mix)):
+    if not isinstance(part, (Name, Global, Literal, Attr, Mix)):
         return False
     names = list(names_in(part))
     if function.receiver in names:
@@ -193,10 +180,6 @@ def normalise_emptiness(fact: Expr) -> tuple[Expr, bool]:
     match fact:
         case Mix(op="call", parts=(Attr(obj=obj, name=name),)) if name in EMPTINESS:
             return Mix("any", (obj,)), False
-        case Mix(
-            op="call", parts=(Attr(obj=obj, name="isPresent"),)
-        ):  # of an `Optional`: an empty one counts as null
-            return Compare(obj, "is", Literal(None)), False
         case Compare(left=Mix(op="len", parts=(whole,)), op=op, right=Literal(value=int() as number)) if (
             op,
             number,
@@ -226,13 +209,6 @@ def size_of(expr: Expr) -> Expr | None:
 def is_size(expr: Expr) -> bool:
     """Whether an expression is the size of something: an integer, not negative."""
     return size_of(expr) is not None
-
-
-def makes_empty(function: Function, expr: Expr) -> bool:
-    """Whether an expression is a new collection without elements."""
-    call = calls_by_result(function).get(expr)
-    made = call is not None and not call.args and last_name(call.func) in COLLECTION_WRAPPERS
-    return made or (isinstance(expr, Build) and not expr.items)
 
 
 def size_facts(bound: Expr) -> Iterator[Expr]:

@@ -19,8 +19,7 @@ from ackdoctor.flow.domains.aliases import alias_field_result
 from ackdoctor.flow.domains.product import PRODUCT
 from ackdoctor.flow.domains.tuples import keep_taken
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import RESULT, names_in, renamed
-from ackdoctor.flow.facts import subject_of
+from ackdoctor.flow.expressions import RESULT, renamed
 from ackdoctor.flow.state import CAUGHT_BEFORE, Live, State
 from ackdoctor.flow.transfer.assignment import assign
 from ackdoctor.flow.transfer.calls import resolve_call
@@ -209,12 +208,6 @@ class Solver:
             )
             after = keep_taken(self.context, before, after)
             after = PRODUCT.havoc(self.context, path, after, op, enter.function)
-            asked = {
-                renamed(fact, enter.passed): truth
-                for fact, truth in each.state.facts.items()
-                if subject_of(fact) in enter.state.asked and set(names_in(fact)) <= enter.passed.keys()
-            }
-            after = after.replace(facts={**after.facts, **asked}) if asked else after
             for kind, target in path.step.edges:
                 if each.raised and kind is EdgeKind.RAISE:
                     yield NextStep(kind, target, after.replace(raising=each.state.raising or "")), each.path
@@ -259,9 +252,7 @@ def _facts_about_result(
     if call.dropped:
         return {}
     known = {
-        renamed(fact, {RESULT: call.result.id}): truth
-        for fact, truth in function_exit.state.facts.items()
-        if RESULT in names_in(fact)
+        renamed(fact, {RESULT: call.result.id}): truth for fact, truth in function_exit.state.facts.items()
     }
     return known or ({call.result: True} if _is_truthy_by_contrast(function_exit, exits) else {})
 

@@ -109,8 +109,7 @@ class State:
     `env` maps the locals of the current function to values, `fields` the component's fields; `tokens` maps each
     tuple to its state; `contents` maps each collection that the path has worked on to what it did with all tuples in it;
     `facts` are the conditions that the path has decided; `aliases` are pairs of access paths of one object;
-    `final` are the conditions on final fields that other functions may test; `asked` are the subjects that the caller
-    tests after this function; `heap` is shared memory;
+    `final` are the conditions on final fields that other functions may test; `heap` is shared memory;
     `loops` are the enclosing loops;
     `caught` is the handler (path, line) that it last entered, or CAUGHT_BEFORE;
     `raising` is the class of the exception in flight.
@@ -118,7 +117,6 @@ class State:
 
     __slots__ = (
         "aliases",
-        "asked",
         "cached_key",
         "caught",
         "contents",
@@ -143,7 +141,6 @@ class State:
         facts: Mapping[Expr, bool] | None = None,
         aliases: frozenset[tuple[Expr, Expr]] = frozenset(),
         final: Mapping[Expr, bool] | None = None,
-        asked: frozenset[Expr] = frozenset(),
         heap: Heap = NO_HEAP,
         loops: Mapping[int, LoopState] | None = None,
         caught: tuple[str, int] | None = None,
@@ -156,7 +153,6 @@ class State:
         self.facts = facts if facts is not None else {}
         self.aliases = aliases
         self.final = final if final is not None else {}
-        self.asked = asked
         self.heap = heap
         self.loops = loops if loops is not None else {}
         self.caught = caught
@@ -175,7 +171,6 @@ class State:
                 frozenset(self.facts.items()),
                 self.aliases,
                 frozenset(self.final.items()),
-                self.asked,
                 frozenset(self.heap.cells.items()),
                 frozenset(self.heap.objects.items()),
                 self.heap.escaped,
@@ -190,8 +185,7 @@ class State:
         new = State.__new__(State)
         new.env, new.tokens, new.fields, new.facts = self.env, self.tokens, self.fields, self.facts
         new.contents, new.aliases, new.final, new.heap = self.contents, self.aliases, self.final, self.heap
-        new.asked, new.loops, new.caught, new.raising = self.asked, self.loops, self.caught, self.raising
-        new.cached_key = None
+        new.loops, new.caught, new.raising, new.cached_key = self.loops, self.caught, self.raising, None
         new.facts_read = None if "facts" in changes or "aliases" in changes else self.facts_read
         for name, value in changes.items():
             setattr(new, name, value)

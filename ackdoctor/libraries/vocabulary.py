@@ -107,8 +107,7 @@ LIVE_VIEWS = frozenset(  # of these, those that write through to the collection
 )
 
 PURE_PREFIXES = frozenset(  # names of pure methods: one of these, or one of these and a capital letter
-    "is has get contains size length startsWith endsWith startswith endswith isdigit isnumeric isalpha isalnum isspace "
-    "isupper islower issubset issuperset isdisjoint match matches fullmatch".split()
+    "is has get contains size length startsWith endsWith".split()
 )
 IMMUTABLE_TYPES = frozenset(  # types without mutable state
     "String Integer Long Boolean Short Byte Double Float Character Optional OptionalInt OptionalLong "

@@ -28,7 +28,6 @@ from ackdoctor.flow.pure_calls import (
     is_field,
     is_immutable,
     is_read_only,
-    makes_empty,
     nonempty_facts,
 )
 from ackdoctor.flow.state import Live, State
@@ -317,8 +316,6 @@ def collections(function: Function) -> frozenset[Expr]:
                 found.add(target)
             case Bind(target=Item(obj=whole)) | Update(target=Item(obj=whole)) | Drop(target=Item(obj=whole)):
                 found.add(whole)
-            case Bind(target=target, value=value) if makes_empty(function, value):
-                found.add(target)
             case Bind(value=value):
                 found.update(measured_collections(value))
             case Update(target=target, value=Build()):

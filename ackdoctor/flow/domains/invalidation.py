@@ -25,7 +25,6 @@ from ackdoctor.flow.expressions import (
     subexpressions,
     without_facts,
 )
-from ackdoctor.flow.facts import subject_of
 from ackdoctor.flow.pure_calls import (
     PURE_FUNCTIONS,
     escaping_parts,
@@ -128,7 +127,6 @@ def invalidate_by_call(function: Function, state: State, call: Call) -> State:
     """The state after a call that may change its receiver and its arguments."""
     if not state.facts:
         return state
-    state = _invalidate_asked(state, call)
     tested = _tested_objects(function).get(call.result, frozenset())
     filled = _passed_collections(function).get(call.result, frozenset())
     if not tested and not filled:
@@ -148,21 +146,6 @@ def invalidate_by_call(function: Function, state: State, call: Call) -> State:
         )
     ]
     return drop_facts(state, stale)
-
-
-def _invalidate_asked(state: State, call: Call) -> State:
-    """The state without what the caller asks about objects that a call gets and may change; the function itself may not test them."""
-    if not state.asked or is_read_only(call) or last_name(call.func) in PURE_FUNCTIONS:
-        return state
-    given = {part for arg in call.args for part in escaping_parts(arg.value)}
-    return drop_facts(
-        state,
-        [
-            fact
-            for fact in state.facts
-            if subject_of(fact) in state.asked and not given.isdisjoint(subexpressions(fact))
-        ],
-    )
 
 
 @memoize

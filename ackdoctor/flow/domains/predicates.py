@@ -6,7 +6,6 @@ A path knows the outcomes of its earlier tests as facts.  The intervals of numbe
 from collections.abc import Iterator
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.domains.collection_facts import record_assignment, record_change
 from ackdoctor.flow.domains.domain import Domain
 from ackdoctor.flow.domains.intervals import INTERVALS
 from ackdoctor.flow.domains.invalidation import invalidate_aliases, invalidate_by_call
@@ -107,10 +106,8 @@ class Predicates(Domain):
     def assign(
         self, context: Context, path: Path, after: State, target: Expr, source: Expr, value: Value | None
     ) -> State:
-        """The facts about the value hold for its new name, if a condition tests that name; a new collection is empty."""
-        if target in after.asked and isinstance(value, Const):
-            after = after.replace(facts={**after.facts, target: bool(value.value)})
-        after = record_assignment(path.function, after, target, source)
+        """The facts about the value hold for its new name, if a condition tests that name."""
+        del value
         if not isinstance(target, Name):
             return after
         before, facts = path.state, dict(after.facts)
@@ -143,34 +140,23 @@ class Predicates(Domain):
             fields = None if ANY in changed else changed
             after = invalidate_aliases(function, path.index, before, after, fields)
             return invalidate_by_call(function, after, call)
-        is_verb = bool(before.facts) and _may_be_verb(context, function, call)
-        if before.facts and not is_verb:
+        if before.facts and not _may_be_verb(context, function, call):
             methods = callees(context, last_name(call.func)) if is_field(function, call.func) else ()
             after = invalidate_aliases(function, path.index, before, after, _changed(context, methods))
         after = forget_changed_fields(context, function, after, call)
-        if is_verb:
-            return after
-        after = invalidate_by_call(function, after, call)
-        if any(arg.value == Name(function.receiver) for arg in call.args):
-            after = after.forget(Name(function.receiver))  # other code may fill the component's fields
-        return record_change(function, after, call)
+        return invalidate_by_call(function, after, call)
 
     def join(self, state: State, live: Live) -> State:
-        """A fact ends with the last step that tests its subject, perhaps in the caller."""
-        read = live.subjects | state.asked
-        if all(subject_of(fact) in read for fact in state.facts):
+        """A fact ends with the last step that tests its subject."""
+        if not state.facts or all(subject_of(fact) in live.subjects for fact in state.facts):
             return state
-        facts = {fact: truth for fact, truth in state.facts.items() if subject_of(fact) in read}
+        facts = {fact: truth for fact, truth in state.facts.items() if subject_of(fact) in live.subjects}
         return state.replace(facts=facts)
 
     def leave(self, function: Function, state: State) -> State:
-        """The facts about what the function returns hold for the result of its call, and the caller asks for some more."""
+        """The facts about what the function returns hold for the result of its call."""
         del function
-        facts = {
-            fact: truth
-            for fact, truth in state.facts.items()
-            if {*names_in(fact)} == {RESULT} or subject_of(fact) in state.asked
-        }
+        facts = {fact: truth for fact, truth in state.facts.items() if {*names_in(fact)} == {RESULT}}
         return state.replace(facts=facts)
 
 
@@ -231,7 +217,7 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
             value = evaluate(context, function, state, left)
             if isinstance(value, Const):
                 return value.value is None
-            if isinstance(value, Container) or state.facts.get(left) or _truth(value):
+            if state.facts.get(left) or _truth(value):
                 return False
             return None
         case Compare(left=left, op="is", right=Literal(value=bool() as wanted)):
@@ -245,8 +231,8 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
                 return False
             known = _other_equality(context, function, state, left, right)
             return _compare(context, function, state, fact) if known is None else known
-        case Compare(left=left, op="in", right=whole):
-            return _one_of(context, function, state, left, whole)
+        case Compare(left=left, op="in", right=Build(items=items)):
+            return _one_of(context, function, state, left, items)
         case Compare(left=left, op="<" | ">" as order, right=right):
             sides = (evaluate(context, function, state, side) for side in (left, right))
             known = _ordered(order, *sides)
@@ -284,11 +270,11 @@ def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None
             return None
 
 
-def _one_of(context: Context, function: Function, state: State, left: Expr, whole: Expr) -> bool | None:
-    """The outcome of `x in (1, 2)`: true if the path knows `x == 2`, false if it knows that x is neither, or that there is none."""
-    if not isinstance(whole, Build):
-        return False if state.facts.get(whole) is False else None
-    known = [_decide(context, function, state, Compare(left, "==", item)) for item in whole.items]
+def _one_of(
+    context: Context, function: Function, state: State, left: Expr, items: tuple[Expr, ...]
+) -> bool | None:
+    """The outcome of `x in (1, 2)`: true if the path knows `x == 2`, false if it knows that x is neither."""
+    known = [_decide(context, function, state, Compare(left, "==", item)) for item in items]
     if any(known):
         return True
     return None if None in known else False
@@ -408,7 +394,7 @@ def _learn(context: Context, function: Function, state: State, fact: Expr, *, tr
     state = remember_final(context, function, state, fact, truth=truth)
     if (
         len(state.facts) < MOST_FACTS
-        and (subject_of(fact) in tested_subjects(function) or subject_of(fact) in state.asked)
+        and subject_of(fact) in tested_subjects(function)
         and fact not in state.facts
     ):
         return state.replace(facts={**state.facts, fact: truth})

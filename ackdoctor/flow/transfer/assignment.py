@@ -3,7 +3,7 @@
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.intervals import INTERVALS
-from ackdoctor.flow.domains.invalidation import invalidate_size
+from ackdoctor.flow.domains.invalidation import drop_facts, invalidate_size
 from ackdoctor.flow.domains.tuples import (
     empty_buffer,
     forget_place,
@@ -14,7 +14,7 @@ from ackdoctor.flow.domains.tuples import (
     take_buffer,
 )
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import calls_by_result, last_name
+from ackdoctor.flow.expressions import calls_by_result, is_slice, last_name
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.state import State
@@ -26,7 +26,6 @@ from ackdoctor.flow.values import (
     Const,
     Container,
     Count,
-    ExceptionValue,
     Field,
     FunctionRef,
     Index,
@@ -67,7 +66,7 @@ def assign(context: Context, path: Path, state: State, target: Expr | None, valu
             return _assign_attribute(context, path, state, target, obj, name, value)
         case Item(obj=obj, key=key):
             return _assign_item(
-                context, path, invalidate_size(state.forget(target), obj, key), obj, key, value
+                context, path, _mark_nonempty(state.forget(target), obj, key), obj, key, value
             )
         case Star(value=inner):
             return assign(context, path, state, inner, None)
@@ -129,7 +128,7 @@ def _assign_attribute(
         case SelfRef():
             state = _assign_field(context, path, state, target, name, value)
             fields = {field: old for field, old in state.fields.items() if field != name}
-            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef, ExceptionValue)) or (
+            if isinstance(value, (TokenRef, Const, BoundMethod, FunctionRef)) or (
                 value and _is_runnable(value)
             ):
                 fields[name] = value
@@ -205,6 +204,15 @@ def _is_runnable(value: Value) -> bool:
             return any(isinstance(item, FunctionRef) and item.function.name == RUN for item in items)
         case _:
             return False
+
+
+def _mark_nonempty(state: State, obj: Expr, key: Expr) -> State:
+    """Record that an empty container has an entry now; after the replacement of a slice this is unknown."""
+    state = invalidate_size(state, obj, key)
+    known = state.facts.get(obj)
+    if known is None or (known and not is_slice(key)):
+        return state
+    return drop_facts(state, [obj])
 
 
 def _assign_item(

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from types import MappingProxyType
 
 from ackdoctor.flow.context import Context
+from ackdoctor.flow.domains.aliases import collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver, invalidate_size
 from ackdoctor.flow.domains.tuples import (
     drain_buffer,
@@ -67,6 +68,7 @@ from ackdoctor.libraries.vocabulary import (
 from ackdoctor.model.cfg import Attr, Call, Closure, Compare, Expr, Function, Name
 
 _KEY_AND_VALUE = 2
+_ADDS_ONE = frozenset("append appendleft add addFirst addLast addElement push".split())
 _ELEMENTS = (TokenRef, Container, Batch, Instance)
 _CHANGES = CONTAINER_REMOVALS | CONTAINER_OTHERS  # also read-only ones
 _CALLABLE = (BoundMethod, FunctionRef, Partial)
@@ -194,10 +196,28 @@ def _add_to_local(
 ) -> State:
     added = frozenset(v for v in arguments(context, path, call) if v is not None and any(tokens_in(v)))
     if not added:
-        return state
+        return _mark_nonempty(state, call, obj)
     if isinstance(obj, Name):
         return _add_to_same(state.bind(obj.id, Container(items | added)), state, obj, added)
     return escape(context, path, state, added, "a container")
+
+
+def _mark_nonempty(state: State, call: Call, obj: Expr) -> State:
+    """Record that a list which was known to be empty has an element; after `extend` this is unknown."""
+    if state.facts.get(obj) is not False:
+        return state
+    rest = {fact: truth for fact, truth in state.facts.items() if fact != obj}
+    return state.replace(facts=rest if last_name(call.func) in CONTAINER_BULK_STORES else {**rest, obj: True})
+
+
+def _with_element(function: Function, state: State, call: Call) -> State:
+    """Record that a field which gets an element is not empty."""
+    match call.func:
+        case Attr(obj=obj, name=name) if name in _ADDS_ONE and is_field(function, obj):
+            known = obj in collections(function)
+            return state.replace(facts={**state.facts, obj: True}) if known else state
+        case _:
+            return state
 
 
 def _add_to_same(after: State, before: State, obj: Name, added: frozenset[Value]) -> State:
@@ -227,6 +247,7 @@ def _field_method(
         return CallEffect(put_back(context, path, state, field), None, may_raise=False)
     if name in CONTAINER_STORES:
         state = _store_added(state, call, values, stored_tuple(field))
+        state = _with_element(path.function, state, call)
     if name in DRAINS and call.args and isinstance(call.args[0].value, Name):
         state = drain_buffer(context, path, state, field, call.args[0].value.id)
         return CallEffect(state, None, may_raise=False)

@@ -5,15 +5,14 @@ or let tuples escape.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from ackdoctor.flow.context import Context, DeferredCall
-from ackdoctor.flow.domains.collection_facts import names_kept_elsewhere
-from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
+from ackdoctor.flow.domains.aliases import collections, measured_collections
 from ackdoctor.flow.domains.invalidation import invalidate_receiver
 from ackdoctor.flow.events import CallbackPassed, Deferral, Path
-from ackdoctor.flow.expressions import assigned_locals, last_name, names_in, renamed, subexpressions
-from ackdoctor.flow.facts import subject_of, subjects_of_tests, subjects_tested_after, tested_names
+from ackdoctor.flow.expressions import last_name, names_in, renamed, subexpressions
+from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.pure_calls import is_immutable
 from ackdoctor.flow.state import CAUGHT_BEFORE, LoopState, State
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
@@ -59,7 +58,7 @@ from ackdoctor.libraries.vocabulary import (
     TRANSPARENT_DECORATORS,
     WRAPS,
 )
-from ackdoctor.model.cfg import SUPER, Arg, Attr, Bind, Call, Closure, Compare, Expr, Function, Global, Name
+from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Closure, Compare, Expr, Function, Global, Name
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -295,11 +294,10 @@ _AROUND = 0  # all loops around the call of a helper; its own are counted from 1
 
 @dataclass(slots=True, unsafe_hash=True)
 class Enter:
-    """The call enters a function of the project with this state; `passed` are the caller's locals, by parameter."""
+    """The call enters a function of the project with this state."""
 
     function: Function
     state: State
-    passed: Mapping[str, str] = field(default_factory=dict, hash=False)
 
 
 def enter(
@@ -346,23 +344,7 @@ def enter(
     if not any(arg.star for arg in args):
         env.update(_defaults(context, function, filled))
         env.update(packed_arguments(context, function, more, named))
-    return _entered(context, path, function, env, {**passed, **_own_object(path, call, function, receiver)})
-
-
-def _own_object(path: Path, call: Call, function: Function, receiver: Value | None) -> Mapping[str, Expr]:
-    """Return the caller's name of the component, by the name that its method gives it."""
-    own = Name(path.function.receiver)
-    is_own = isinstance(receiver, SelfRef) and function.binding != "static"
-    return {function.receiver: own} if is_own and call.func == Attr(own, last_name(call.func)) else {}
-
-
-def _entered(
-    context: Context, path: Path, function: Function, env: Mapping[str, Value], passed: Mapping[str, Expr]
-) -> Enter:
-    """Return the entry of a function with these values and, by parameter, the arguments as the caller names them."""
     before = path.state
-    same = {name: expr.id for name, expr in passed.items() if isinstance(expr, Name)}
-    asked = _asked_after(context, path, function, same)
     entered = State(
         env=env,
         tokens=before.tokens,
@@ -370,12 +352,11 @@ def _entered(
         contents=before.contents,
         final=before.final,
         heap=before.heap,
-        asked=frozenset(asked),
-        facts={**_known_truths(asked), **_facts_about(path, function, passed)},
+        facts={**_facts_about(path, function, passed), **_own_collections(path, function, call)},
         loops=_loops_in_callee(before),
         caught=before.caught and CAUGHT_BEFORE,
     )
-    return Enter(function, entered, same)
+    return Enter(function, entered)
 
 
 def _coroutine(
@@ -427,43 +408,18 @@ def _facts_about(path: Path, function: Function, passed: Mapping[str, Expr]) -> 
     return known
 
 
-def _asked_after(
-    context: Context, path: Path, function: Function, same: Mapping[str, str]
-) -> Mapping[Expr, Value | None]:
-    """Return what the caller tests later, restated for the function's parameters, if the function tests it or may change it.
-
-    A place in an object that the function gets has its constant, if the path knows it.  What the function gives a second
-    name, and a collection that it keeps elsewhere, is left out: it may change there.
-    """
-    unchanged = same.keys() - {name for step in function.cfg.steps for name in assigned_locals(step.op)}
-    names = {same[name]: name for name in unchanged}
-    later = dict(subjects_tested_after(path.function, path.index)) if names else {}
-    later.update((subject, frozenset(names_in(subject))) for subject in path.state.asked)
-    asked = {
-        subject: renamed(subject, names) for subject, read in later.items() if read and read <= names.keys()
-    }
-    renames = {op.value for op in (step.op for step in function.cfg.steps) if isinstance(op, Bind)}
-    kept = {Name(name) for name in names_kept_elsewhere(function)}
-    asked = {
-        subject: inner
-        for subject, inner in asked.items()
-        if not any(
-            part in renames or (part in kept and subject in path.state.facts)
-            for part in subexpressions(inner)
-        )
-    }
-    known = {subject_of(fact) for fact in path.state.facts} if asked else set()
-    tested = subjects_of_tests(function) if asked else {}
-    held = {subject: HEAP_CELLS.evaluate(context, path.function, path.state, subject) for subject in asked}
+def _own_collections(path: Path, function: Function, call: Call) -> Mapping[Expr, bool]:
+    """Return the facts about the size of the component's fields, for the collections that a method of it uses."""
+    own = Name(function.receiver)
+    if not own.id or path.function.receiver != own.id or call.func != Attr(own, last_name(call.func)):
+        return {}
+    sizes = {expr for expr in collections(function) if isinstance(expr, Attr) and expr.obj == own}
     return {
-        inner: held[subject]
-        for subject, inner in asked.items()
-        if inner in tested or subject in known or held[subject] is not None
+        fact: truth
+        for fact, truth in path.state.facts.items()
+        if (fact in sizes or not sizes.isdisjoint(measured_collections(fact)))
+        and set(names_in(fact)) == {own.id}
     }
-
-
-def _known_truths(asked: Mapping[Expr, Value | None]) -> Mapping[Expr, bool]:
-    return {place: bool(held.value) for place, held in asked.items() if isinstance(held, Const)}
 
 
 def _holds_in_callee(path: Path, function: Function, fact: Expr) -> bool:

@@ -370,8 +370,6 @@ _USUAL_PARTS = 3  # receiver, name and arguments
 _MOST_CALLS = 5000  # in a row; each one is the receiver of the next
 _FOR_EACH = frozenset({"forEach", "forEachOrdered", "forEachRemaining"})
 _OF_NULL = {"isNull": "==", "nonNull": "!="}  # methods of Objects
-_OPTIONALS = frozenset(map(Global, ("Optional", "OptionalInt", "OptionalLong", "OptionalDouble")))
-_EMPTY_OPTIONAL = frozenset({"empty", "absent"})
 _IF_PRESENT = {"ifPresent": 1, "ifPresentOrElse": 2}  # methods of Optional, with their number of callbacks
 
 
@@ -425,9 +423,7 @@ def _super(fn: Lowering, node: Node) -> Name:
 
 
 def _equality(fn: Lowering, obj: Expr, name: str, node: Node) -> Expr | None:
-    """`a.equals(b)`, `Objects.equals(a, b)` and `Objects.isNull(a)` as comparisons; `Optional.empty()` as null."""
-    if name in _EMPTY_OPTIONAL and obj in _OPTIONALS:
-        return _NULL
+    """`a.equals(b)`, `Objects.equals(a, b)` and `Objects.isNull(a)` as comparisons."""
     if name not in ("equals", "equalsIgnoreCase", *_OF_NULL):
         return None
     operands = parts(child(node, "arguments"))

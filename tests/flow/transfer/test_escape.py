@@ -5,7 +5,7 @@ import pytest
 from tests.checks.sources import codes, in_bolt
 
 
-@pytest.mark.parametrize("begin", ["rows = work(1)", "rows = {0: 1}", "self.rows = work(1)"])
+@pytest.mark.parametrize("begin", ["rows = work(1)", "rows = {}", "self.rows = work(1)"])
 @pytest.mark.parametrize(
     ("first", "put", "then"),
     [
