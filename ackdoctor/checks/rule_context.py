@@ -10,6 +10,7 @@ from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored, points_back
 from ackdoctor.flow.expressions import calls_by_result
+from ackdoctor.flow.feasibility import feasible_path
 from ackdoctor.flow.program import Program
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import Symbol
@@ -25,7 +26,6 @@ from ackdoctor.flow.transfer.origins import (
     runs_on_thread,
 )
 from ackdoctor.flow.transfer.verbs import external_verb, own_verb
-from ackdoctor.flow.value_numbers import gets_two_answers
 from ackdoctor.flow.values import FrameworkObject, Instance, SelfRef, Token
 from ackdoctor.flow.witness import assumes_raise, was_widened, witness
 from ackdoctor.libraries.vocabulary import CONSTRUCTORS
@@ -342,15 +342,18 @@ class RuleContext:
         """
         function, span, visit = _place(at)
         path = path or visit
+        feasible = feasible_path(path) if path is not None else None
         if isinstance(at, (Completed, Emitted, Stored)):
             token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
         if path is not None:
-            evidence = witness(path, token, words.note, (function, span), self.notation)
+            evidence = witness(feasible or path, token, words.note, (function, span), self.notation)
         else:
             evidence = PathWitness(steps=(PathStep(site=site, note=words.note),))
         steps = tuple(replace(step, note=self._in_own_notation(step.note)) for step in evidence.steps)
-        confidence = self._confidence(flow, path) if confidence is None else confidence
+        if confidence is None:
+            is_doubtful = path is not None and feasible is None
+            confidence = Confidence.MAY if is_doubtful else self._confidence(flow, feasible)
         if severity is None:
             severity = max(self.severity(misuse), Severity.WARNING) if misuse else Severity.WARNING
         message = self._in_own_notation(words.message)
@@ -381,11 +384,11 @@ class RuleContext:
     def _confidence(self, flow: Flow | None, path: Path | None) -> Confidence:
         """Return MAY for a path that assumes an undeclared exception, or that a field is null which `prepare` sets.
 
-        A path that gets two answers to one question is MAY, too; a limit that cut the analysis short makes it MAY as well.
+        A limit that cut the analysis short makes it MAY as well.
         """
         if flow is not None and (flow.limited or flow.wrapped):
             return Confidence.MAY
-        doubts = (assumes_raise, was_widened, self._assumes_null, gets_two_answers)
+        doubts = (assumes_raise, was_widened, self._assumes_null)
         if path is not None and any(doubt(path) for doubt in doubts):
             return Confidence.MAY
         return Confidence.MUST

@@ -32,10 +32,15 @@ from ackdoctor.model.cfg import (
 from ackdoctor.model.dialect import Entry, Verb
 from ackdoctor.model.protocol import Breach, Op, Tick
 
+MAX_JOINED = 8  # ways that a visit remembers beside its own
 _STRAIGHT = (Bind, Call, Drop, Unpack, Update, Yield)
 
 
 # ---- paths ----
+
+Start: TypeAlias = (
+    "tuple[Path | None, EdgeKind | None, Path | None]"  # `before`, `via` and `inner` of a visit
+)
 
 
 class Path:
@@ -45,7 +50,8 @@ class Path:
     call and `via` is None.  `entry` is the visit that entered the current function.
 
     `widened` is true if the cap on states dropped facts since the entry, `assumes_raise` if an exception was assumed
-    that no `raise` statement throws.  `turn` is the last visit after a turn since the entry.
+    that no `raise` statement throws.  `turn` is the last visit after a turn since the entry.  `joined` are other ways to
+    reach this visit in an equal state, at most `MAX_JOINED`.
     """
 
     __slots__ = (
@@ -55,6 +61,7 @@ class Path:
         "function",
         "index",
         "inner",
+        "joined",
         "state",
         "turn",
         "via",
@@ -82,6 +89,7 @@ class Path:
         self.assumes_raise = False
         self.entry: Path = self
         self.turn: Path | None = None
+        self.joined: tuple[Start, ...] = ()
         if via is not None and before is not None:
             self._extend(before, via)
 
@@ -107,6 +115,11 @@ class Path:
         """The same visit with another state."""
         return Path(self.function, self.index, state, self.before, self.via, self.inner, widened=self.widened)
 
+    def join(self, before: "Path | None", via: EdgeKind | None, inner: "Path | None") -> None:
+        """Remember another way to reach this visit in an equal state, which the solver does not follow."""
+        if len(self.joined) < MAX_JOINED:
+            self.joined += ((before, via, inner),)
+
     def call_stack(self) -> "Iterator[Path]":
         """This visit, the call that entered its function, the call that entered that function, and so on."""
         visit: Path | None = self
@@ -128,12 +141,18 @@ def raised_at(end: Path, caught: Path, index: int) -> Path:
     return _rebuilt(end, caught, arrival, None) or end
 
 
+def with_other_start(end: Path, visit: Path, start: Start) -> Path | None:
+    """The path to `end` that reaches `visit` in another way; None if the path does not visit `visit`."""
+    joined = Path(visit.function, visit.index, visit.state, *start)
+    return _rebuilt(end, visit, joined, None)
+
+
 def _rebuilt(end: Path, old: Path, new: Path, stop: Path | None) -> Path | None:
     """The path to `end` with `new` in place of `old`; None if the path does not visit `old`."""
     later: list[Path] = []
     visit: Path | None = end
     while visit is not None and visit is not stop and visit is not old:
-        inner = _rebuilt(visit.inner, old, new, visit.before) if visit.inner is not None else None
+        inner = _rebuilt(visit.inner, old, new, visit.inner.entry.before) if visit.inner is not None else None
         if inner is not None:
             new = Path(visit.function, visit.index, visit.state, visit.before, visit.via, inner)
             old = visit

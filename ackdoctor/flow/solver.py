@@ -1,7 +1,7 @@
 """The solver: drives paths through a function's graph until no new state appears.
 
 A path is a chain of visits (`Path`).  Two paths that reach a step in equal states, restricted to what is live there
-(`transfer.liveness`), are joined: only the first goes on (property simulation).  So the number of visits is bounded by
+(`transfer.liveness`), are joined: only the first goes on (property simulation), and keeps the others.  So the number of visits is bounded by
 steps x states.  Beyond `MAX_STATES` states at a step, new states forget the tuples in fields; beyond twice that they are
 widened; beyond three times that, paths are dropped and the result is marked as limited.
 
@@ -92,8 +92,8 @@ class Solver:
         live = live_at(function)
         if outermost:  # every statement that leaves the handler is an event of its own
             live = {index: names for index, names in live.items() if index not in (EXIT, RAISED)}
-        visited: dict[int, set[object]] = {}
-        exit_keys = {_exit_key(each, outermost=outermost) for each in summary.exits}
+        visited: dict[int, dict[object, Path]] = {}
+        exits = {_exit_key(each, outermost=outermost): each for each in summary.exits}
         paths = deque([Path(function, ENTRY, state, call, None)])
         context = self.context
         while paths:
@@ -101,8 +101,10 @@ class Solver:
             if path.index in (EXIT, RAISED):
                 function_exit = _leave(path)
                 key = _exit_key(function_exit, outermost=outermost)
-                if key not in exit_keys:
-                    exit_keys.add(key)
+                if key in exits:
+                    exits[key].path.join(path.before, path.via, path.inner)
+                else:
+                    exits[key] = function_exit
                     summary.exits.append(function_exit)
                 continue
             if context.steps_left <= 0:
@@ -121,7 +123,7 @@ class Solver:
         way: NextStep,
         inner: Path | None,
         live: Mapping[int, Live],
-        visited: dict[int, set[object]],
+        visited: dict[int, dict[object, Path]],
     ) -> Path | None:
         """The path extended by one visit, or None if another path has been there in the same state."""
         state = way.state
@@ -129,19 +131,24 @@ class Solver:
         live_here = live.get(way.target)
         if live_here is not None:
             state = PRODUCT.join(state, live_here)
-            keys = visited.setdefault(way.target, set())
-            if len(keys) >= MAX_STATES:
+            known = visited.setdefault(way.target, {})
+            if len(known) >= MAX_STATES:
                 state = state.without_buffers()
-            if len(keys) >= 2 * MAX_STATES:
+            if len(known) >= 2 * MAX_STATES:
                 state = state.widen()
                 widened = True
-                if len(keys) >= 3 * MAX_STATES:
+                if len(known) >= 3 * MAX_STATES:
                     self.context.limited = True
                     return None
             key = state.key()
-            if key in keys:
+            first = known.get(key)
+            if first is not None:
+                first.join(path, way.kind, inner)
                 return None
-            keys.add(key)
+            known[key] = extended = Path(
+                path.function, way.target, state, path, way.kind, inner, widened=widened
+            )
+            return extended
         return Path(path.function, way.target, state, path, way.kind, inner, widened=widened)
 
     # ---- the transfer function of one step ----

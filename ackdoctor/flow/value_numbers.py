@@ -1,95 +1,59 @@
 """Value numbering of one path: expressions with equal numbers have, as far as the code shows, equal values.
 
-`if not self.is_known(sku): fail` and later `if self.is_known(sku): ack`: the engine follows the path that fails and acks,
-since it does not know that both calls answer alike.  Perhaps no run takes that path.
+An object that changes keeps its number; its version counts the changes, and what is read from it later has another
+number.  Some truths follow from the path itself: a new list is empty, a list that got an element is not.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 
-from ackdoctor.flow.events import Path, PathPoint, points_back
-from ackdoctor.flow.expressions import assigned_targets, parts_of, subexpressions
-from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.expressions import RESULT, last_name, parts_of, subexpressions
 from ackdoctor.flow.pure_calls import is_read_only
+from ackdoctor.libraries.vocabulary import (
+    COLLECTION_WRAPPERS,
+    CONSTRUCTORS,
+    CONTAINER_BULK_STORES,
+    CONTAINER_STORES,
+    MEMBERSHIP_TESTS,
+)
 from ackdoctor.model.cfg import (
-    ENTRY,
     Attr,
-    Bind,
+    Build,
     Call,
     Compare,
-    EdgeKind,
     Expr,
     Function,
+    Global,
+    Item,
     Literal,
     Mix,
     Name,
-    Test,
+    Star,
 )
 
-_MOST_VISITS = 2_000  # of a path that is numbered
-
-
-def gets_two_answers(end: Path) -> bool:
-    """Whether a path gets two answers to one question that it asks by a call: at one test it is true, at another false."""
-    points = [*islice(points_back(end), _MOST_VISITS + 1)]
-    if len(points) > _MOST_VISITS:
-        return False
-    answers: dict[int, tuple[bool, object]] = {}
-    for question, answer, step in _questions(reversed(points)):
-        known, asked_at = answers.setdefault(question, (answer, step))
-        if known != answer and asked_at is not step:
-            return True
-    return False
-
-
-def _questions(points: Iterator[PathPoint]) -> Iterator[tuple[int, bool, object]]:
-    """Each test of a value that a call returned: the number of the condition, its truth, and the step."""
-    numbers = _Numbers()
-    frames = [_Frame()]
-    call: Call | None = None
-    for point in points:
-        visit, after, depth = point
-        if visit.index == ENTRY and call is not None:
-            frames[depth:] = [numbers.enter(frames[-1], call, visit.function)]
-        frame = frames[-1] if depth >= len(frames) else frames[depth]
-        match visit.step.op:
-            case Call() as op:
-                call = op
-                numbers.call(frame, visit.function, op, changes=_changes_tuples(visit, after))
-            case Test(condition=condition):
-                fact, positive = normalise(condition)
-                number = numbers.of(frame, fact)
-                taken = after.via if after is not None else None
-                if number in numbers.asked and taken in (EdgeKind.TRUE, EdgeKind.FALSE):
-                    yield number, (taken is EdgeKind.TRUE) == positive, visit.step
-            case Bind(target=target, value=value):
-                numbers.assign(frame, target, numbers.of(frame, value))
-            case op:
-                for target in assigned_targets(op):
-                    numbers.assign(frame, target, numbers.new())
-
-
-def _changes_tuples(visit: Path, after: Path | None) -> bool:
-    """Whether a call enters a function that acks, fails or keeps a tuple."""
-    return after is not None and after.inner is not None and after.state.tokens is not visit.state.tokens
+_STORES = CONTAINER_STORES - CONTAINER_BULK_STORES  # they add at least one element
 
 
 @dataclass(slots=True, eq=False)
-class _Frame:
+class Frame:
     """The numbers of the locals of one function that is running."""
 
     locals: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
-class _Numbers:
-    """The numbers of values; `asked` are those that the result of a call decides, `changes` counts the changes of each object."""
+class ValueNumbers:
+    """The numbers of the values on a path.
+
+    `known` has the number of each expression over numbers and versions, `truths` the truth of each version of a value.
+    `made` are the collections that the path makes, and `objects` the values that are not None.
+    """
 
     known: dict[object, int] = field(default_factory=dict)
-    fields: dict[tuple[int, str], int] = field(default_factory=dict)
-    changes: dict[int, int] = field(default_factory=dict)
-    asked: set[int] = field(default_factory=set)
+    versions: dict[int, int] = field(default_factory=dict)
+    truths: dict[tuple[int, int], bool] = field(default_factory=dict)
+    made: set[int] = field(default_factory=set)
+    objects: set[int] = field(default_factory=set)
     count: int = 0
 
     def new(self) -> int:
@@ -97,64 +61,160 @@ class _Numbers:
         self.count += 1
         return self.count
 
-    def of(self, frame: _Frame, expr: Expr) -> int:
+    def new_object(self) -> int:
+        """The number of a new object that is true in a condition."""
+        number = self.new()
+        self.objects.add(number)
+        self.truths[number, 0] = True
+        return number
+
+    def _new_collection(self, *, empty: bool | None) -> int:
+        """The number of a new collection; `empty` is None if that is unknown."""
+        number = self.new()
+        self.objects.add(number)
+        self.made.add(number)
+        if empty is not None:
+            self.truths[number, 0] = not empty
+        return number
+
+    def version(self, number: int) -> tuple[int, int]:
+        """A value and the count of its changes so far."""
+        return number, self.versions.get(number, 0)
+
+    # ---- expressions ----
+
+    def of(self, frame: Frame, expr: Expr) -> int:
         """The number of an expression."""
         found: dict[int, int] = {}
         for part in reversed([*subexpressions(expr)]):  # the parts of an expression before it
-            found[id(part)] = self._of(frame, part, tuple(found[id(each)] for each in parts_of(part)))
+            found[id(part)] = self._of(frame, part, found)
         return found[id(expr)]
 
-    def _of(self, frame: _Frame, expr: Expr, parts: tuple[int, ...]) -> int:
+    def _of(self, frame: Frame, expr: Expr, found: Mapping[int, int]) -> int:
+        """The number of an expression; `found` has those of its parts, by their identity."""
+        parts = [found[id(each)] for each in parts_of(expr)]
         match expr:
             case Name(id=name):
-                return frame.locals.setdefault(name, self.new())
+                if name not in frame.locals:
+                    frame.locals[name] = self.new()
+                return frame.locals[name]
+            case Compare(op="in", right=Build(items=items)):
+                return self._numbered((Compare, "in"), parts[0], *(found[id(each)] for each in items))
+            case Compare(op="in"):
+                return self._membership(*parts)
+            case Mix(op="call", parts=(Attr(obj=whole, name=name), _)) if name in MEMBERSHIP_TESTS:
+                return self._membership(parts[1], found[id(whole)])
             case Attr(name=word) | Compare(op=word) | Mix(op=word):
-                own = self.fields.get((parts[0], word)) if isinstance(expr, Attr) else None
-                return self._numbered((expr.__class__, word), parts) if own is None else own
+                return self._numbered((expr.__class__, word), *parts)
             case Literal(value=value):
-                return self._numbered((Literal, value.__class__, value), ())
+                number = self._numbered((Literal, value.__class__, value))
+                self.truths[number, 0] = bool(value)
+                if value is not None:
+                    self.objects.add(number)
+                return number
+            case Build(kind=kind, items=items):
+                display = self._new_collection(empty=_is_empty(items))
+                for key, value in zip(parts[::2], parts[1::2], strict=True) if kind == "dict" else ():
+                    self.known[self._key(Item, display, key)] = value
+                return display
             case _:
-                return self._numbered(expr.__class__ if parts else expr, parts)
+                return self._numbered(expr.__class__ if parts else expr, *parts)
 
-    def _numbered(self, shape: object, parts: tuple[int, ...]) -> int:
-        key = shape, tuple((part, self.changes.get(part, 0)) for part in parts)
+    def _membership(self, element: int, whole: int) -> int:
+        """The number of the test whether a collection has an element: an empty one has none."""
+        number = self._numbered((Compare, "in"), element, whole)
+        if self.truths.get(self.version(whole)) is False:
+            self.truths[number, 0] = False
+        return number
+
+    def _numbered(self, shape: object, *parts: int) -> int:
+        key = self._key(shape, *parts)
         if key not in self.known:
             self.known[key] = self.new()
-            if not self.asked.isdisjoint(parts):
-                self.asked.add(self.known[key])
         return self.known[key]
 
+    def _key(self, shape: object, *parts: int) -> object:
+        return (shape, *(self.version(part) for part in parts))
+
+    # ---- conditions ----
+
+    def condition(self, frame: Frame, fact: Expr) -> tuple[int, int]:
+        """The value, and its version, whose truth a normalised condition asks for."""
+        if isinstance(fact, Mix) and fact.op == "any":
+            fact = fact.parts[0]
+        number = self.of(frame, fact)
+        if isinstance(fact, Compare) and fact.op in ("is", "==") and fact.right == Literal(None):
+            left, null = self.of(frame, fact.left), self.of(frame, fact.right)
+            if left == null or left in self.objects:
+                self.truths[number, 0] = left == null
+        return self.version(number)
+
+    # ---- changes ----
+
     def change(self, number: int) -> None:
-        """Note that an object has changed: what is read from it later has other numbers."""
-        self.changes[number] = self.changes.get(number, 0) + 1
+        """Note that an object has changed."""
+        self.versions[number] = self.versions.get(number, 0) + 1
 
-    def call(self, frame: _Frame, function: Function, call: Call, *, changes: bool) -> None:
-        """Number the result of a call: as that of an equal call, unless it changes a tuple or what it is called on.
-
-        A call is taken to change its receiver if the code ignores the result or passes no arguments.
-        """
-        func, is_step = call.func, (call.dropped or not call.args) and not is_read_only(call)
-        if is_step and isinstance(func, Attr) and func.obj != Name(function.receiver):
-            self.change(self.of(frame, func.obj))
-        args = (self.of(frame, arg.value) for arg in call.args)
-        result = self.new() if changes else self._numbered(Call, (self.of(frame, func), *args))
-        self.asked.add(result)
-        self.assign(frame, call.result, result)
-
-    def assign(self, frame: _Frame, target: Expr, number: int) -> None:
-        """Give a local or a field another number; the object of an item has changed."""
+    def assign(self, frame: Frame, target: Expr, number: int) -> None:
+        """Give a local, a field or an item another number; the object of an item has changed."""
         match target:
             case Name(id=name):
                 frame.locals[name] = number
             case Attr(obj=obj, name=name):
-                self.fields[self.of(frame, obj), name] = number
+                self.known[self._key((Attr, name), self.of(frame, obj))] = number
+            case Item(obj=obj, key=key):
+                whole = self.of(frame, obj)
+                self.change(whole)
+                self.truths[self.version(whole)] = True
+                self.known[self._key(Item, whole, self.of(frame, key))] = number
             case _:
                 for part in parts_of(target)[:1]:
                     self.change(self.of(frame, part))
 
-    def enter(self, caller: _Frame, call: Call, function: Function) -> _Frame:
+    def call(self, frame: Frame, function: Function, call: Call) -> None:
+        """Number the result of a call that the path does not enter: as that of an equal call, unless objects changed.
+
+        A call is taken to change its receiver if the code ignores the result or passes no arguments.  It changes a
+        collection that the path has made if it is called on it or gets it.
+        """
+        func, args = call.func, [self.of(frame, arg.value) for arg in call.args]
+        reads = is_read_only(call)
+        if isinstance(func, Attr) and func.obj != Name(function.receiver) and not reads:
+            receiver = self.of(frame, func.obj)
+            if call.dropped or not args or receiver in self.made or func.name in CONTAINER_STORES:
+                self._change_receiver(receiver, func.name, args)
+        for number in self._passed(frame, call) if not reads else ():
+            self.change(number)
+        self.assign(frame, call.result, self._result(frame, call, args))
+
+    def _change_receiver(self, receiver: int, name: str, args: list[int]) -> None:
+        self.change(receiver)
+        if name in _STORES:
+            self.truths[self.version(receiver)] = True
+            for element in args[:1]:
+                self.truths[self._membership(element, receiver), 0] = True
+
+    def _passed(self, frame: Frame, call: Call) -> Iterator[int]:
+        """The collections of the path that a call gets: themselves, in a display or as a bound method."""
+        parts = (
+            part for arg in call.args for part in subexpressions(arg.value) if not isinstance(part, Build)
+        )
+        return (number for part in parts if (number := self.of(frame, part)) in self.made)
+
+    def _result(self, frame: Frame, call: Call, args: list[int]) -> int:
+        match call.func:
+            case Global(id=name) if last_name(call.func) in COLLECTION_WRAPPERS:
+                return self._new_collection(empty=None if args or "." in name else True)
+            case Attr(obj=whole, name=name) if name in MEMBERSHIP_TESTS and len(args) == 1:
+                return self._membership(args[0], self.of(frame, whole))
+            case func:
+                return self._numbered(Call, self.of(frame, func), *args)
+
+    def enter(self, caller: Frame, call: Call, function: Function) -> Frame:
         """The frame of a function that a call enters: its parameters have the numbers of the arguments."""
-        frame = _Frame()
+        frame = Frame()
+        if last_name(call.func) != function.name and function.name not in CONSTRUCTORS:
+            return frame  # a callback: other code calls it
         params = [param.name for param in function.params]
         if function.receiver and isinstance(call.func, Attr):
             frame.locals[function.receiver] = self.of(caller, call.func.obj)
@@ -164,3 +224,14 @@ class _Numbers:
         for name, value in (*zip(params, plain, strict=False), *named):
             frame.locals[name] = self.of(caller, value)
         return frame
+
+    def leave(self, caller: Frame, call: Call, function: Function, frame: Frame) -> None:
+        """Give the result of a call the number of what the function returned."""
+        returned = None if function.is_generator else frame.locals.get(RESULT)
+        self.assign(caller, call.result, self.new() if returned is None else returned)
+
+
+def _is_empty(items: tuple[Expr, ...]) -> bool | None:
+    """Whether a display has no elements; None if it depends on what it unpacks."""
+    unpacks = any(isinstance(item, Star) or (isinstance(item, Mix) and item.op == "**") for item in items)
+    return None if unpacks else not items

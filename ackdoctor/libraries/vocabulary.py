@@ -85,6 +85,7 @@ CONTAINER_OTHERS = frozenset(
 SIZES = frozenset("size length".split())  # methods
 ARRAY_SIZES = frozenset({"length"})  # fields
 EMPTINESS = frozenset({"isEmpty"})
+MEMBERSHIP_TESTS = frozenset({"contains", "containsKey"})
 HAS_NEXT = "hasNext"  # of an iterator
 ITERATOR_TESTS = frozenset({HAS_NEXT, "isPresent"})
 DRAINS = frozenset({"drainTo"})  # move all elements to the collection in the argument

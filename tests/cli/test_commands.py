@@ -395,7 +395,7 @@ def test_a_profile_of_a_run_is_written(tmp_path):
     assert (tmp_path / "profile").stat().st_size > 0
 
 
-MODULES_OF_A_LINT = 114  # of ours, for one file in Python; aim at 70
+MODULES_OF_A_LINT = 115  # of ours, for one file in Python; aim at 70
 
 
 @pytest.mark.parametrize(("form", "reporter"), [("concise", "terminal"), ("json", "machine")])

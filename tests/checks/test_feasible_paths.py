@@ -1,0 +1,300 @@
+"""A path on which two conditions contradict each other is not certain; another path to the same mistake may be."""
+
+import pytest
+
+from tests.checks.sources import findings, in_bolt, java_findings
+
+HEALTHY = {
+    "a parameter": """
+        def process(self, tup):
+            kind = tup.values[0]
+            self.check(tup, kind)
+            if kind == "a":
+                self.ack(tup)
+
+        def check(self, tup, kind):
+            if kind != "a":
+                self.fail(tup)
+    """,
+    "the second of two parameters with one argument": """
+        def process(self, tup):
+            kind = tup.values[0]
+            self.check(tup, kind, kind)
+            if kind == "a":
+                self.ack(tup)
+
+        def check(self, tup, first, second):
+            if second != "a":
+                self.fail(tup)
+    """,
+    "a field": """
+        def process(self, tup):
+            self.kind = tup.values[0]
+            self.check(tup)
+            if self.kind == "a":
+                self.ack(tup)
+
+        def check(self, tup):
+            if self.kind != "a":
+                self.fail(tup)
+    """,
+    "a list": """
+        def process(self, tup):
+            errors = []
+            for row in tup.values[0]:
+                if row is None:
+                    if not errors:
+                        self.fail(tup)
+                    errors.append(row)
+            if len(errors) == 0:
+                self.ack(tup)
+    """,
+    "a list that a helper fills": """
+        def process(self, tup):
+            errors = []
+            self.check(tup, errors)
+            if not errors:
+                self.ack(tup)
+
+        def check(self, tup, found):
+            if tup.values[0] is None:
+                found.append("bad")
+                self.fail(tup)
+    """,
+    "a list in a field, in a helper of a helper": """
+        def process(self, tup):
+            self.errors = []
+            self.first(tup)
+            if not self.errors:
+                self.ack(tup)
+
+        def first(self, tup):
+            self.second(tup)
+
+        def second(self, tup):
+            if tup.values[0] is None:
+                self.errors.append("bad")
+                self.fail(tup)
+    """,
+    "a set": """
+        def process(self, tup):
+            failed = set()
+            if tup.values[0] is None:
+                failed.add(tup.id)
+                self.fail(tup)
+            if tup.id not in failed:
+                self.ack(tup)
+    """,
+    "a flag in a dict": """
+        def process(self, tup):
+            work = {"failed": False}
+            self.check(tup, work)
+            if not work["failed"]:
+                self.ack(tup)
+
+        def check(self, tup, work):
+            if tup.values[0] is None:
+                work["failed"] = True
+                self.fail(tup)
+    """,
+    "an exception in a field": """
+        def process(self, tup):
+            self.error = None
+            self.check(tup)
+            if self.error is None:
+                self.ack(tup)
+
+        def check(self, tup):
+            try:
+                work(tup.values)
+            except OSError as error:
+                self.error = error
+                self.fail(tup)
+    """,
+    "a loop over the same rows": """
+        def process(self, tup):
+            rows = tup.values[0]
+            self.check(tup, rows)
+            if not rows:
+                self.ack(tup)
+
+        def check(self, tup, rows):
+            for row in rows:
+                self.fail(tup)
+                return
+    """,
+}
+
+MISTAKES = {
+    "a list, tested one way only": """
+        def process(self, tup):
+            errors = []
+            for row in tup.values[0]:
+                if row is None:
+                    errors.append(row)
+            if not errors:
+                self.ack(tup)
+    """,
+    "a list that a helper fills": """
+        def process(self, tup):
+            errors = []
+            self.check(tup, errors)
+            if not errors:
+                self.ack(tup)
+
+        def check(self, tup, found):
+            for row in tup.values[0]:
+                if row is None:
+                    found.append(row)
+    """,
+    "a list that a helper returns": """
+        def process(self, tup):
+            errors = self.check(tup)
+            if not errors:
+                self.ack(tup)
+
+        def check(self, tup):
+            found = []
+            for row in tup.values[0]:
+                if row is None:
+                    found.append(row)
+            return found
+    """,
+    "a list in a field, in a helper of a helper": """
+        def process(self, tup):
+            self.errors = []
+            self.first(tup)
+            if not self.errors:
+                self.ack(tup)
+
+        def first(self, tup):
+            self.second(tup)
+
+        def second(self, tup):
+            if tup.values[0] is None:
+                self.errors.append("bad")
+    """,
+    "a list that is emptied again": """
+        def process(self, tup):
+            errors = []
+            if tup.values[0] is None:
+                errors.append("bad")
+                self.fail(tup)
+            errors.clear()
+            if not errors:
+                self.ack(tup)
+    """,
+    "a list that other code gets": """
+        def process(self, tup):
+            errors = []
+            work(tup.values, errors)
+            if not errors:
+                self.ack(tup)
+    """,
+    "a list whose method other code gets": """
+        def process(self, tup):
+            errors = []
+            work(tup.values, errors.append)
+            if not errors:
+                self.ack(tup)
+    """,
+    "a flag in a dict": """
+        def process(self, tup):
+            work = {"failed": False}
+            self.check(tup, work)
+            if not work["failed"]:
+                self.ack(tup)
+
+        def check(self, tup, work):
+            if tup.values[0] is None:
+                work["failed"] = True
+    """,
+    "another value of a parameter": """
+        def process(self, tup):
+            kind = tup.values[0]
+            self.check(tup, kind)
+            if kind == "a":
+                self.ack(tup)
+
+        def check(self, tup, kind):
+            if kind != "b":
+                self.fail(tup)
+    """,
+    "swapped arguments": """
+        def process(self, tup):
+            first, second = tup.values
+            self.check(tup, second, first)
+            if first == "a":
+                self.ack(tup)
+
+        def check(self, tup, first, second):
+            if first != "a":
+                self.fail(tup)
+    """,
+    "a parameter that the helper assigns": """
+        def process(self, tup):
+            kind = tup.values[0]
+            self.check(tup, kind)
+            if kind == "a":
+                self.ack(tup)
+
+        def check(self, tup, kind):
+            kind = kind.lower()
+            if kind != "a":
+                self.fail(tup)
+    """,
+}
+
+
+def _confidences(source: str) -> set[str]:
+    return {f.confidence.word for f in findings(source) if f.code in ("ACK101", "ACK106")}
+
+
+@pytest.mark.parametrize("methods", HEALTHY.values(), ids=HEALTHY)
+def test_a_path_that_contradicts_itself_is_not_certain(methods):
+    assert _confidences(in_bolt(methods)) <= {"may"}
+
+
+@pytest.mark.parametrize("methods", MISTAKES.values(), ids=MISTAKES)
+def test_a_mistake_on_a_path_without_a_contradiction_is_certain(methods):
+    assert _confidences(in_bolt(methods)) == {"must"}
+
+
+def test_the_path_shown_is_the_one_without_a_contradiction():
+    source = in_bolt(MISTAKES["a list, tested one way only"])
+
+    (finding,) = findings(source)
+
+    assert "`row is None` is true" in [step.note for step in finding.evidence.steps]
+
+
+@pytest.mark.parametrize(
+    ("fail", "confidence"), [("collector.fail(input);", {"may"}), ("", {"must"})], ids=["healthy", "mistake"]
+)
+@pytest.mark.parametrize(
+    ("made", "filled", "test"),
+    [
+        ("List<String> errors = new ArrayList<>();", 'errors.add("bad");', "errors.isEmpty()"),
+        ("List<String> errors = new LinkedList<>();", 'errors.add("bad");', "errors.size() == 0"),
+        ("Set<String> seen = new HashSet<>();", "seen.add(word);", "!seen.contains(word)"),
+        ("Map<String, Integer> seen = new HashMap<>();", "seen.put(word, 1);", "!seen.containsKey(word)"),
+    ],
+)
+def test_java_collections(made, filled, test, fail, confidence):
+    source = f"""
+        public void execute(Tuple input) {{
+            String word = input.getString(0);
+            {made}
+            if (client.isBad(word)) {{
+                {filled}
+                {fail}
+            }}
+            if ({test}) {{
+                collector.ack(input);
+            }}
+        }}
+    """
+
+    found = java_findings(source)
+
+    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
