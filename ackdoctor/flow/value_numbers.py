@@ -104,6 +104,8 @@ class ValueNumbers:
                 return self._membership(*parts)
             case Mix(op="call", parts=(Attr(obj=whole, name=name), _)) if name in MEMBERSHIP_TESTS:
                 return self._membership(parts[1], found[id(whole)])
+            case Mix(op="call"):
+                return self._numbered(Call, *parts)
             case Attr(name=word) | Compare(op=word) | Mix(op=word):
                 return self._numbered((expr.__class__, word), *parts)
             case Literal(value=value):

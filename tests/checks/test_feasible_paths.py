@@ -298,3 +298,29 @@ def test_java_collections(made, filled, test, fail, confidence):
     found = java_findings(source)
 
     assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
+
+
+def test_one_call_in_a_helper_and_in_its_caller():
+    source = """
+        public void execute(Tuple input) {
+            if (input.getString(0) == null) {
+                check(input);
+                return;
+            }
+            if (!check(input)) {
+                client.count();
+            }
+            collector.ack(input);
+        }
+
+        private boolean check(Tuple input) {
+            String key = input.getString(0);
+            if (key == null) {
+                collector.fail(input);
+                return false;
+            }
+            return client.has(key);
+        }
+    """
+
+    assert {f.confidence.word for f in java_findings(source) if f.code in ("ACK101", "ACK106")} == {"may"}
