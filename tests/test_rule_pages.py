@@ -1,5 +1,6 @@
 """Every case of `rules/` and `tests/rules/` has exactly the findings that its markers name."""
 
+import sys
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -48,6 +49,12 @@ def test_a_known_gap_is_closed(case: Case) -> None:
     result = marked(case, DEFAULTS)
 
     assert set(case.todo) <= set(result)
+
+
+def test_no_module_of_a_case_has_a_name_of_the_standard_library() -> None:
+    """The runs import the modules of a case; `profile` may have been imported before."""
+    names = {Path(file.name).parts[0].removesuffix(".py") for case in CASES for file in case.files}
+    assert names & sys.stdlib_module_names == set()
 
 
 def test_every_rule_with_a_path_has_a_check_and_every_check_a_page() -> None:
