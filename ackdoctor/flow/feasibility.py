@@ -21,13 +21,16 @@ from ackdoctor.model.cfg import (
     Call,
     Catch,
     EdgeKind,
+    Expr,
     Function,
     Instr,
     Name,
     Next,
     Return,
+    Star,
     Step,
     Test,
+    Unpack,
     Update,
 )
 
@@ -125,6 +128,10 @@ class _Replay:
                 numbers.assign(frame, Name(name), numbers.new_object())
             case Bind(target=target, value=value):
                 numbers.assign(frame, target, numbers.of(frame, value))
+            case Unpack(targets=targets, value=value) if not any(map(_is_pattern, targets)):
+                whole = numbers.of(frame, value)
+                for index, target in enumerate(assigned_targets(op)):
+                    numbers.assign(frame, target, numbers.element(whole, index))
             case Return(value=value) if value is not None:
                 frame.locals[RESULT] = numbers.of(frame, value)
             case Update(target=target):
@@ -143,15 +150,20 @@ class _Replay:
         self.numbers.leave(entered.caller, entered.call, entered.function, frame)
 
     def _decide(
-        self, asked: tuple[int, int], step: Step, after: Path | None, *, positive: bool = True
+        self, condition: tuple[int, int], step: Step, after: Path | None, *, positive: bool = True
     ) -> bool:
         """Note the outcome of a condition; whether it contradicts an earlier one of another step, or a value."""
         via = after.via if after is not None else None
         if via not in (EdgeKind.TRUE, EdgeKind.FALSE):
             return False
         truth = (via is EdgeKind.TRUE) == positive
-        given = self.numbers.truths.get(asked)
-        if given is not None:
-            return given != truth
-        known, decided_at = self.outcomes.setdefault(asked, (truth, step))
+        implied = self.numbers.truths.get(condition)
+        if implied is not None:
+            return implied != truth
+        known, decided_at = self.outcomes.setdefault(condition, (truth, step))
         return known != truth and decided_at is not step
+
+
+def _is_pattern(target: Expr | None) -> bool:
+    """Whether a target of an assignment takes other values than the element at its index."""
+    return target is None or isinstance(target, Star)

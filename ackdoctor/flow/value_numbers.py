@@ -109,18 +109,29 @@ class ValueNumbers:
             case Attr(name=word) | Compare(op=word) | Mix(op=word):
                 return self._numbered((expr.__class__, word), *parts)
             case Literal(value=value):
-                number = self._numbered((Literal, value.__class__, value))
-                self.truths[number, 0] = bool(value)
-                if value is not None:
-                    self.objects.add(number)
-                return number
-            case Build(kind=kind, items=items):
-                display = self._new_collection(empty=_is_empty(items))
-                for key, value in zip(parts[::2], parts[1::2], strict=True) if kind == "dict" else ():
-                    self.known[self._key(Item, display, key)] = value
-                return display
+                return self._literal(value)
+            case Build(items=items):
+                return self._display(expr, parts, empty=None if _unpacks(items) else not items)
             case _:
                 return self._numbered(expr.__class__ if parts else expr, *parts)
+
+    def _display(self, display: Build, parts: list[int], *, empty: bool | None) -> int:
+        """The number of a new collection; that of each value in it is known by its key or index."""
+        number = self._new_collection(empty=empty)
+        if display.kind == "dict":
+            items = zip(parts[::2], parts[1::2], strict=True)
+        else:
+            items = zip(map(self._literal, range(len(parts))), parts, strict=True)
+        for key, value in items if empty is not None else ():
+            self.known[self._key(Item, number, key)] = value
+        return number
+
+    def _literal(self, value: object) -> int:
+        number = self._numbered((Literal, value.__class__, value))
+        self.truths[number, 0] = bool(value)
+        if value is not None:
+            self.objects.add(number)
+        return number
 
     def _membership(self, element: int, whole: int) -> int:
         """The number of the test whether a collection has an element: an empty one has none."""
@@ -137,6 +148,10 @@ class ValueNumbers:
 
     def _key(self, shape: object, *parts: int) -> object:
         return (shape, *(self.version(part) for part in parts))
+
+    def element(self, whole: int, index: int) -> int:
+        """The number of one element of a sequence."""
+        return self._numbered(Item, whole, self._literal(index))
 
     # ---- conditions ----
 
@@ -233,7 +248,6 @@ class ValueNumbers:
         self.assign(caller, call.result, self.new() if returned is None else returned)
 
 
-def _is_empty(items: tuple[Expr, ...]) -> bool | None:
-    """Whether a display has no elements; None if it depends on what it unpacks."""
-    unpacks = any(isinstance(item, Star) or (isinstance(item, Mix) and item.op == "**") for item in items)
-    return None if unpacks else not items
+def _unpacks(items: tuple[Expr, ...]) -> bool:
+    """Whether the elements of a display depend on what it unpacks."""
+    return any(isinstance(item, Star) or (isinstance(item, Mix) and item.op == "**") for item in items)

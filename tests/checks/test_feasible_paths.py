@@ -111,6 +111,34 @@ HEALTHY = {
                 self.error = error
                 self.fail(tup)
     """,
+    "a value that the handler unpacks": """
+        def process(self, tup):
+            kind, row = tup.values
+            self.check(tup)
+            if kind == "a":
+                self.ack(tup)
+
+        def check(self, tup):
+            if tup.values[0] != "a":
+                self.fail(tup)
+    """,
+    "two results of a helper": """
+        def process(self, tup):
+            ok, reason = self.check(tup)
+            if not ok:
+                self.reject(tup, reason)
+            if reason is None:
+                self.ack(tup)
+
+        def check(self, tup):
+            if tup.values[0]:
+                return True, None
+            return False, "bad"
+
+        def reject(self, tup, reason):
+            if reason is not None:
+                self.fail(tup)
+    """,
     "a loop over the same rows": """
         def process(self, tup):
             rows = tup.values[0]
@@ -208,6 +236,17 @@ MISTAKES = {
         def check(self, tup, work):
             if tup.values[0] is None:
                 work["failed"] = True
+    """,
+    "another of the values that the handler unpacks": """
+        def process(self, tup):
+            row, kind = tup.values
+            self.check(tup)
+            if kind == "a":
+                self.ack(tup)
+
+        def check(self, tup):
+            if tup.values[0] != "a":
+                self.fail(tup)
     """,
     "another value of a parameter": """
         def process(self, tup):
