@@ -15,6 +15,10 @@ from ackdoctor.libraries.vocabulary import (
     CONTAINER_BULK_STORES,
     CONTAINER_STORES,
     MEMBERSHIP_TESTS,
+    OPTIONALS,
+    PRESENCE_TESTS,
+    VALUE_READS,
+    VALUE_SETS,
 )
 from ackdoctor.model.cfg import (
     Attr,
@@ -104,6 +108,10 @@ class ValueNumbers:
                 return self._membership(*parts)
             case Mix(op="call", parts=(Attr(obj=whole, name=name), _)) if name in MEMBERSHIP_TESTS:
                 return self._membership(parts[1], found[id(whole)])
+            case Mix(op="call", parts=(Attr(obj=whole, name=name),)) if name in PRESENCE_TESTS:
+                return found[id(whole)]  # an Optional is true here if it has a value
+            case Mix(op="call", parts=(Attr(obj=holder, name=name),)) if name in VALUE_READS:
+                return self._numbered("content", found[id(holder)])
             case Mix(op="call"):
                 return self._numbered(Call, *parts)
             case Attr(name=word) | Compare(op=word) | Mix(op=word):
@@ -206,6 +214,8 @@ class ValueNumbers:
 
     def _change_receiver(self, receiver: int, name: str, args: list[int]) -> None:
         self.change(receiver)
+        if name in VALUE_SETS and len(args) == 1:
+            self.known[self._key("content", receiver)] = args[0]
         if name in _STORES:
             self.truths[self.version(receiver)] = True
             for element in args[:1]:
@@ -222,8 +232,22 @@ class ValueNumbers:
         match call.func:
             case Global(id=name) if last_name(call.func) in COLLECTION_WRAPPERS:
                 return self._new_collection(empty=None if args or "." in name else True)
+            case Attr(obj=Global(id=cls), name=name) if name in OPTIONALS and cls.endswith("Optional"):
+                number = self.new()
+                self.truths[number, 0] = OPTIONALS[name]
+                return number
+            case Global() if last_name(call.func)[:1].isupper():
+                number = self.new()
+                self.objects.add(number)
+                if len(args) == 1:
+                    self.known[self._key("content", number)] = args[0]
+                return number
             case Attr(obj=whole, name=name) if name in MEMBERSHIP_TESTS and len(args) == 1:
                 return self._membership(args[0], self.of(frame, whole))
+            case Attr(obj=whole, name=name) if name in PRESENCE_TESTS and not args:
+                return self.of(frame, whole)
+            case Attr(obj=holder, name=name) if name in VALUE_READS and not args:
+                return self._numbered("content", self.of(frame, holder))
             case func:
                 return self._numbered(Call, self.of(frame, func), *args)
 

@@ -363,3 +363,41 @@ def test_one_call_in_a_helper_and_in_its_caller():
     """
 
     assert {f.confidence.word for f in java_findings(source) if f.code in ("ACK101", "ACK106")} == {"may"}
+
+
+@pytest.mark.parametrize(
+    ("fail", "confidence"), [("collector.fail(input);", {"may"}), ("", {"must"})], ids=["healthy", "mistake"]
+)
+@pytest.mark.parametrize(
+    ("made", "test", "methods"),
+    [
+        (
+            "AtomicBoolean failed = new AtomicBoolean(false); check(input, failed);",
+            "!failed.get()",
+            "void check(Tuple input, AtomicBoolean failed) {"
+            " if (client.isBad(input.getString(0))) { failed.set(true); FAIL } }",
+        ),
+        (
+            "Optional<String> found = check(input);",
+            "found.isPresent()",
+            "Optional<String> check(Tuple input) {"
+            " if (client.isBad(input.getString(0))) { FAIL return Optional.empty(); }"
+            ' return Optional.of("good"); }',
+        ),
+    ],
+    ids=["AtomicBoolean", "Optional"],
+)
+def test_java_objects_with_one_value(made, test, methods, fail, confidence):
+    source = f"""
+        public void execute(Tuple input) {{
+            {made}
+            if ({test}) {{
+                collector.ack(input);
+            }}
+        }}
+        private {methods.replace("FAIL", fail)}
+    """
+
+    found = java_findings(source)
+
+    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
