@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, with_other_start
-from ackdoctor.flow.expressions import RESULT, assigned_targets
+from ackdoctor.flow.expressions import RESULT, assigned_targets, calls_by_result
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.pure_calls import inline_calls
 from ackdoctor.flow.value_numbers import Frame, ValueNumbers
@@ -107,19 +107,23 @@ class _Replay:
                 asked = self.numbers.condition(frame, fact)
                 return self._decide(asked, step, after, positive=positive)
             case Next() as op:
-                return self._next(frame, op, step, after)
+                return self._next(frame, op, visit, after)
             case op:
                 self._assign(frame, op)
         return False
 
-    def _next(self, frame: Frame, op: Next, step: Step, after: Path | None) -> bool:
-        """The head of a loop asks once whether there is an element: the end of a loop says nothing after a turn."""
+    def _next(self, frame: Frame, op: Next, visit: Path, after: Path | None) -> bool:
+        """The head of a loop asks once whether there is an element: the end of a loop says nothing after a turn.
+
+        A call at the head is not compared with an equal one: it may return other elements.
+        """
         whole = self.numbers.version(self.numbers.of(frame, op.iterable))
-        again = (step, whole) in self.loops
-        self.loops.add((step, whole))
+        again = (visit.step, whole) in self.loops
+        self.loops.add((visit.step, whole))
         if op.target is not None:
             self.numbers.assign(frame, op.target, self.numbers.new())
-        return not again and self._decide(whole, step, after)
+        is_call = op.iterable in calls_by_result(visit.function)
+        return not again and not is_call and self._decide(whole, visit.step, after)
 
     def _assign(self, frame: Frame, op: Instr) -> None:
         numbers = self.numbers

@@ -259,6 +259,14 @@ MISTAKES = {
             if kind != "b":
                 self.fail(tup)
     """,
+    "two calls at the heads of loops": """
+        def process(self, tup):
+            for row in work():
+                return self.ack(tup)
+            self.fail(tup)
+            for row in work():
+                return self.ack(tup)
+    """,
     "swapped arguments": """
         def process(self, tup):
             first, second = tup.values
