@@ -10,7 +10,7 @@ from ackdoctor.checks.facts.dataflow import handler_steps, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
 from ackdoctor.checks.facts.handlers import failure_branch, has_no_remedy
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.domains.tuples import is_whole_slice
+from ackdoctor.flow.domains.tuples import is_listed, is_whole_slice
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
 from ackdoctor.flow.expressions import assigned_targets, last_name, name_words, operands, subexpressions
 from ackdoctor.flow.facts import normalise
@@ -256,7 +256,20 @@ def _place(flow: Flow, dropped: Dropped, removal: Path | None) -> tuple[Function
         ):
             return dropped.function, dropped.step.span
         case _:
-            return leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)
+            leaves = leaving_place(flow, _end_of_iteration(dropped), field=dropped.field)
+            lost = _loss(dropped)
+            is_before = lost is not None and lost[0] is leaves[0] and leaves[1].line < lost[1].line
+            return lost if lost is not None and is_before else leaves
+
+
+def _loss(dropped: Dropped) -> tuple[Function, Span] | None:
+    """Return the step that took a tuple out of the field and left it in a local list, if the path still has it there."""
+    lost = None
+    for visit, _, _ in points_back(dropped.path):
+        if not is_listed(visit.state, dropped.field):
+            return lost
+        lost = None if visit.before is None else (visit.before.function, visit.before.step.span)
+    return None
 
 
 def _end_of_iteration(dropped: Dropped) -> Path:

@@ -31,7 +31,7 @@ from ackdoctor.flow.transfer.effects import (
     forget_changed_fields,
     surviving_facts,
 )
-from ackdoctor.flow.transfer.evaluate import evaluate
+from ackdoctor.flow.transfer.evaluate import evaluate, is_empty_selection
 from ackdoctor.flow.values import (
     Batch,
     BoundMethod,
@@ -231,8 +231,8 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
                 return False
             known = _other_equality(context, function, state, left, right)
             return _compare(context, function, state, fact) if known is None else known
-        case Compare(left=left, op="in", right=Build(items=items)):
-            return _one_of(context, function, state, left, items)
+        case Compare(left=left, op="in", right=whole):
+            return _is_member(context, function, state, left, whole)
         case Compare(left=left, op="<" | ">" as order, right=right):
             sides = (evaluate(context, function, state, side) for side in (left, right))
             known = _ordered(order, *sides)
@@ -248,7 +248,8 @@ def _decide(context: Context, function: Function, state: State, fact: Expr) -> b
         case _:
             if state.facts.get(Compare(fact, "is", Literal(None))):
                 return False
-            return _truth(evaluate(context, function, state, fact))
+            known = _truth(evaluate(context, function, state, fact))
+            return False if known is None and is_empty_selection(context, function, state, fact) else known
 
 
 def _compare(context: Context, function: Function, state: State, fact: Expr) -> bool | None:
@@ -270,11 +271,11 @@ def _ordered(order: str, left: Value | None, right: Value | None) -> bool | None
             return None
 
 
-def _one_of(
-    context: Context, function: Function, state: State, left: Expr, items: tuple[Expr, ...]
-) -> bool | None:
+def _is_member(context: Context, function: Function, state: State, left: Expr, whole: Expr) -> bool | None:
     """The outcome of `x in (1, 2)`: true if the path knows `x == 2`, false if it knows that x is neither."""
-    known = [_decide(context, function, state, Compare(left, "==", item)) for item in items]
+    if not isinstance(whole, Build):
+        return False if is_empty_selection(context, function, state, whole) else None
+    known = [_decide(context, function, state, Compare(left, "==", item)) for item in whole.items]
     if any(known):
         return True
     return None if None in known else False

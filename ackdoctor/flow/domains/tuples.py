@@ -7,8 +7,8 @@ import operator
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.domain import Domain
-from ackdoctor.flow.events import Dropped, Path
-from ackdoctor.flow.expressions import local_values, memoize, names_in
+from ackdoctor.flow.events import Dropped, Path, points_back
+from ackdoctor.flow.expressions import last_name, local_values, memoize, names_in
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.pure_calls import inline_calls, is_field, size_of
 from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Live, State
@@ -33,6 +33,7 @@ from ackdoctor.model.protocol import Stage, Tick
 DONE = (Stage.ACKED, Stage.FAILED)
 AS_FOUND = (None, FOUND, OWED)
 _ITERATOR = ("the iterator of its loop",)  # the holders of a tuple that such an iterator has removed
+_LISTED = ("a list of removed tuples",)  # the holders of one that a local list or name still has
 _HOLDS = {"<": operator.lt, ">": operator.gt, "==": operator.eq}  # the comparisons of normal forms
 
 
@@ -99,6 +100,8 @@ def empty_buffer(context: Context, path: Path, state: State, field: str, *, in_p
     is_used = is_used or (known != LEFT and _has_used(state, field))
     if known in (*AS_FOUND, LEFT) and not (leaves or indexed or is_used):
         _record_dropped(context, path, field)
+    elif known in (*AS_FOUND, UNKNOWN) and not (leaves or indexed):
+        state = keep_removed(context, path, state, field)
     return state.with_contents(Field(field), EMPTY)
 
 
@@ -203,7 +206,7 @@ def put_back(context: Context, path: Path, state: State, field: str) -> State:
 def drop_at_end(context: Context, path: Path, state: State) -> None:
     """Record what a handler took out of a field and left as it found it: a tuple, or after an exception a collection."""
     for field in context.stored_stages:
-        if _is_lost(state, Field(field, taken=True)):
+        if _is_lost(state, Field(field, taken=True)) or is_listed(state, field):
             _record_dropped(context, path, field)
         elif _is_removed(state, field):
             _record_dropped(context, path, field, removed=True)
@@ -266,6 +269,28 @@ def remove_current(context: Context, state: State, field: str, *, before: State)
         return state
     held = context.token_state(state, removed)
     return state.with_token(removed, held._replace(holders=_ITERATOR)) if held.stage is Stage.OWED else state
+
+
+def keep_removed(context: Context, path: Path, state: State, field: str) -> State:
+    """Return the state after the field has lost a tuple that a local names or lists: it stays owed.
+
+    If the path has completed any tuple before, it may have been this one.
+    """
+    lost = Field(field).element
+    held = context.token_state(state, lost)
+    is_local = any(lost in tokens_in(value) for name, value in state.env.items() if is_named(name))
+    calls = (visit.step.op for visit, _, _ in points_back(path) if isinstance(visit.step.op, Call))
+    if held.stage is not Stage.OWED or not is_local:
+        return state
+    if any(last_name(call.func) in context.completing_names for call in calls):
+        return state
+    return state.with_token(lost, held._replace(holders=_LISTED))
+
+
+def is_listed(state: State, field: str) -> bool:
+    """Whether a tuple that the field has lost is in a local list and still owed."""
+    held = state.tokens.get(Field(field).element)
+    return held is not None and held.holders == _LISTED and not _has_used(state, field)
 
 
 def drop_current(context: Context, path: Path, state: State, field: Field) -> None:

@@ -7,6 +7,7 @@ from ackdoctor.flow.domains.invalidation import drop_facts, invalidate_size
 from ackdoctor.flow.domains.tuples import (
     empty_buffer,
     forget_place,
+    is_listed,
     is_named,
     is_whole_slice,
     other_tuple,
@@ -50,6 +51,7 @@ from ackdoctor.model.cfg import (
     Item,
     Literal,
     Name,
+    Next,
     Star,
     Unpack,
     Update,
@@ -112,6 +114,8 @@ def _copies(op: Instr, value: TokenRef, state: State) -> bool:
             return state.env.get(name) == value
         case Unpack(value=Name()):
             return value.token.path == ""
+        case Next():
+            return value.token == Field(value.token.field).element and is_listed(state, value.token.field)
         case Call(func=func, args=args):
             held = state.tokens.get(value.token)
             is_getter = last_name(func) not in CONTAINER_READS - SAME_PART and not args

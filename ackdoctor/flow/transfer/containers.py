@@ -11,6 +11,7 @@ from ackdoctor.flow.domains.tuples import (
     drain_buffer,
     empty_buffer,
     forget_place,
+    keep_removed,
     put_back,
     remove_current,
     remove_entry,
@@ -310,6 +311,8 @@ def _read_element(
         if call.dropped and not call.args:
             state = remove_current(context, state, field, before=path.state)
         state = context.touch(state, Field(field))  # its loop completes tuples that are no longer in it
+    elif by_tuple and read in values:
+        state = keep_removed(context, path, state, field)
     raises = (takes or name != "remove") and may_raise(context, path.function, call)
     return CallEffect(state, None if by_tuple else read, may_raise=raises)
 

@@ -1,11 +1,11 @@
 """The abstract value of an expression: from the state of a path, and from declared types where the language has them."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
-from ackdoctor.flow.expressions import is_slice
+from ackdoctor.flow.expressions import is_slice, local_values, memoize, mentions
 from ackdoctor.flow.program import may_reassign
 from ackdoctor.flow.pure_calls import size_of
 from ackdoctor.flow.state import State
@@ -46,6 +46,7 @@ from ackdoctor.libraries.vocabulary import TICK
 from ackdoctor.model.cfg import (
     Attr,
     Build,
+    Call,
     Closure,
     Compare,
     Component,
@@ -56,7 +57,9 @@ from ackdoctor.model.cfg import (
     Literal,
     Mix,
     Name,
+    Next,
     Star,
+    Update,
 )
 from ackdoctor.model.protocol import Tick
 
@@ -283,6 +286,49 @@ def table_entry(table: Container, key: Value | None = None, default: Value | Non
     if not isinstance(key, Const):
         return one_of((*(table.order or ()), *((default,) if default else ())))
     return dict(zip(table.keys, table.order or (), strict=True)).get(key.value, default)
+
+
+def is_empty_selection(context: Context, function: Function, state: State, expr: Expr) -> bool:
+    """Return whether a path has chosen no tuple of a field: `found = [t for t in self.held if ...]` is empty."""
+    if not isinstance(expr, Name) or state.env.get(expr.id) != Container(frozenset()):
+        return False
+    sources = selections(function).get(expr.id, ())
+    return bool(sources) and all(
+        isinstance(evaluate(context, function, state, source), Field) for source in sources
+    )
+
+
+@memoize
+def selections(function: Function) -> Mapping[str, tuple[Expr, ...]]:
+    """Return the collections of whose elements alone each local list is made, by the list's name."""
+    operations = [step.op for step in function.cfg.steps]
+    captured = {name for inner in function.closures.values() for name in inner.captures}
+    found: dict[str, tuple[Expr, ...]] = {}
+    for name, values in local_values(function).items():  # a temporary comes before the local it is bound to
+        own = Name(name)
+        loops = [op for op in operations if isinstance(op, Next) and op.iterable != own]
+        added: list[Expr | Call] = []
+        sources: list[tuple[Expr, ...]] = []
+        for value in (*values, *operations):
+            match value:
+                case Build(kind="list" | "set", items=items):
+                    added += items
+                case Call(func=Attr(obj=obj, name="append" | "add"), args=(arg,)) if obj == own:
+                    added.append(arg.value)
+                case Call(func=func) if value in values or mentions(func, own):
+                    added.append(value)
+                case Update(target=target, value=more) if target == own:
+                    added.append(more)
+                case Name(id=other):
+                    sources.append(found.get(other, ()))
+                case _ if value in values:
+                    added.append(value)
+                case _:
+                    pass
+        sources += [tuple(op.iterable for op in loops if op.target == each) for each in added]
+        if sources and all(sources) and name not in captured:
+            found[name] = tuple(each for source in sources for each in source)
+    return found
 
 
 def one_of(values: Iterable[Value | None]) -> OneOf | None:

@@ -47,7 +47,7 @@ from ackdoctor.flow.transfer.buffer_loops import (
     skip_groups,
 )
 from ackdoctor.flow.transfer.escape import worse_state
-from ackdoctor.flow.transfer.evaluate import evaluate, one_of
+from ackdoctor.flow.transfer.evaluate import evaluate, is_empty_selection, one_of
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.flow.values import (
     EMPTY_GENERATOR,
@@ -294,6 +294,8 @@ def _unknown_iterations(
     known = next((state.facts[fact] for fact in emptiness if fact in state.facts), None)
     if known is None and _has_elements(context, path.function, op.iterable):
         known = True
+    if known is None and is_empty_selection(context, path.function, state, op.iterable):
+        known = False
     tested = tested_subjects(path.function).intersection(emptiness) if known is None and not again else ()
     if known is not False:
         more = state.enter_loop(op.loop, LoopState(None, None)) if known else state
