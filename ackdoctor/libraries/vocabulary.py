@@ -153,7 +153,7 @@ EXECUTOR_WORDS = frozenset(  # in the name of an object of unknown type: it has 
 THREAD = "Thread"  # what runs a task of an inner class
 THREAD_STARTS = frozenset({"start"})
 TASKS = frozenset(
-    "submit execute runAsync supplyAsync start_new_thread Thread".split()
+    "submit execute runAsync supplyAsync start_new_thread Thread Timer".split()
 )  # of these, those that run it once
 ERROR_TYPES = ("Exception", "Throwable", "Error")  # ends of the types of a callback's parameter for a failure
 ERROR_NAMES = frozenset(

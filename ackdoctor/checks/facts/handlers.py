@@ -217,6 +217,10 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
                 failed = EdgeKind.FALSE if same else EdgeKind.TRUE
                 starts = [edge.target for edge in step.edges if edge.kind is failed]
                 branches.append(FailureBranch(index, failed, reachable(function, starts), tested in typed))
+            case Name() as tested, same if tested in errors:
+                failed = EdgeKind.TRUE if same else EdgeKind.FALSE
+                starts = [edge.target for edge in step.edges if edge.kind is failed]
+                branches.append(FailureBranch(index, failed, reachable(function, starts), tested in typed))
             case _:
                 pass
     names = frozenset(each.id for each in errors)

@@ -58,7 +58,7 @@ from ackdoctor.libraries.vocabulary import (
     TRANSPARENT_DECORATORS,
     WRAPS,
 )
-from ackdoctor.model.cfg import SUPER, Arg, Attr, Call, Closure, Compare, Expr, Function, Global, Name
+from ackdoctor.model.cfg import SUPER, Arg, Attr, Build, Call, Closure, Compare, Expr, Function, Global, Name
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -229,7 +229,7 @@ def run_later(
     own = (BoundMethod(RUN),) if SelfRef() in values and runner in context.library.runners else ()
     for target in started or (*_callables(values), *(own if context.component.method(RUN) else ())):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
-        args = tuple(_passed_on(context, target, values))
+        args = tuple(_passed_on(context, path, target, values))
         context.record(
             CallbackPassed(path=path, deferral=deferral),
             repr(target),
@@ -257,14 +257,34 @@ def _started(context: Context, path: Path) -> tuple[Value, ...]:
     return (Partial(FunctionRef(run, bare=True), (thread,)),)
 
 
-def _passed_on(context: Context, target: Value, values: tuple[Value | None, ...]) -> Iterator[Value]:
-    """Return the arguments with which opaque code may call a callable: those that came with it; with declared types, no other code."""
+def _passed_on(
+    context: Context, path: Path, target: Value, values: tuple[Value | None, ...]
+) -> Iterator[Value | None]:
+    """Return the arguments with which opaque code may call a callable.
+
+    They are those behind it, in order, if one of them is a tuple: `submit(work, url, tup)`; else the tuples that came
+    with it.  With declared types, there is no other code among them.
+    """
     own = target.args if isinstance(target, Partial) else ()
-    for value in values:
-        if value is None or value is target:
+    start = values.index(target) + 1 if target in values else len(values)
+    in_order = any(map(_carries, values[start:]))
+    written = path.step.op.args if isinstance(path.step.op, Call) else ()
+    for index, value in enumerate(values):
+        if in_order and index < start:
             continue
-        for item in sorted(value.items, key=repr) if isinstance(value, Container) else (value,):
-            if not (context.library.closed_callbacks and (isinstance(item, _CODE) or item in own)):
+        items: tuple[Value | None, ...] = (value,)
+        match written[index].value if in_order and len(written) == len(values) else None:
+            case Build(items=parts):
+                items = tuple(evaluate(context, path.function, path.state, part) for part in parts)
+            case _ if isinstance(value, Container):
+                items = tuple(sorted(value.items, key=repr))
+            case _:
+                pass
+        for item in items:
+            is_code = isinstance(item, _CODE) or item in own
+            if item is target or (is_code and context.library.closed_callbacks):
+                continue
+            if in_order or _carries(item):
                 yield item
 
 
