@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import Definition, definition
 from ackdoctor.checks.facts.fields import uses
-from ackdoctor.checks.facts.outputs import Streams, declared_streams, emitted_stream, payload_size
+from ackdoctor.checks.facts.outputs import (
+    Streams,
+    declared_streams,
+    emitted_stream,
+    is_part_of_split,
+    payload_size,
+)
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted, Path
 from ackdoctor.flow.expressions import calls_by_result
@@ -125,6 +131,10 @@ def _fault(context: RuleContext, emit: Emitted, payload: Expr) -> _Fault | None:
     shape = None
     if found is not None and emit.verb.kind is VerbKind.EMIT:
         shape = "string" if _returns_string(context, found) else _shape(found.value)
+    elif (
+        isinstance(payload, Name) and emit.verb.kind is VerbKind.EMIT and is_part_of_split(emit.path, payload)
+    ):
+        shape = "string"
     if shape is not None and shape not in (context.discipline.payload_types or ("list", "tuple")):
         return _Fault(context.words("shape", what=f"a {shape}"), Misuse.PAYLOAD_SHAPE)
     kind = _rejected(context, emit.path, payload)

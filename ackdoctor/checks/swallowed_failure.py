@@ -49,9 +49,10 @@ from ackdoctor.model.cfg import (
     Test,
     Throw,
     Unpack,
+    Update,
     Way,
 )
-from ackdoctor.model.dialect import EntryKind, Misuse
+from ackdoctor.model.dialect import EntryKind, Misuse, VerbKind
 from ackdoctor.model.finding import Confidence, Finding, Severity
 from ackdoctor.model.protocol import Op, Stage
 from ackdoctor.model.source import Span
@@ -70,7 +71,7 @@ def ack102_swallowed_failure(context: RuleContext) -> Iterator[Finding]:
 def _in_handlers(context: RuleContext) -> Iterator[Finding]:
     for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
         caught = _swallowing_visit(ended) if is_acked(context, ended) else None
-        work = _hidden_work(context, flow, caught) if caught is not None else []
+        work = _hidden_work(context, flow, caught, ended.path) if caught is not None else []
         if ended.token is None or caught is None or not work:
             continue
         stage = caught.state.tokens[ended.token].stage if ended.token in caught.state.tokens else Stage.OWED
@@ -89,7 +90,7 @@ def _in_flushes(context: RuleContext) -> Iterator[Finding]:
         caught = _swallowing_visit(acked) if token.kind is TokenKind.STORED else None
         if caught is None or _is_another_tuple(acked, caught):
             continue
-        work = _hidden_work(context, flow, caught, token.field)
+        work = _hidden_work(context, flow, caught, acked.path, token.field)
         if not work:
             continue
         if not _learns_outcome(context, flow, caught, acked.path, token.field) and context.is_first(
@@ -284,20 +285,21 @@ def _reads_element(op: Instr, arrays: set[Expr]) -> bool:
     return any(isinstance(part, Item) and part.obj in arrays for part in parts)
 
 
-def _hidden_work(context: RuleContext, flow: Flow, caught: Path, field: str = "") -> list[int]:
+def _hidden_work(context: RuleContext, flow: Flow, caught: Path, end: Path, field: str = "") -> list[int]:
     """Return the steps that do the tuple's work and whose failure only this handler sees, without dealing with it."""
     function, index, op = caught.function, caught.index, caught.step.op
     if isinstance(op, Catch) and not (is_broad(op) or is_of_client(context, function, op)):
         return []
     steps = function.cfg.steps
-    if not all(_ignores_failure(context, caught, each) for each in _handling_steps(caught)):
+    is_told = _is_asked(caught) and not _ignores_answer(context, caught, end)
+    if not all(_ignores_failure(context, caught, each, is_told=is_told) for each in _handling_steps(caught)):
         return []
     tried = sorted(raising_steps(function, index))
     work = [each for each in tried if does_work(context, flow, caught, steps[each], field)]
     if not isinstance(op, Catch) or is_broad(op):
         return work
     returned = [step.op.value for step in steps if isinstance(step.op, Return)]
-    if function is not flow.function and _is_asked(caught) and returned.count(None) < len(returned):
+    if function is not flow.function and is_told and returned.count(None) < len(returned):
         return []  # the caller of a helper decides by its result
     return [each for each in work if is_of_library(context, function, steps[each].op)]
 
@@ -310,14 +312,14 @@ def _handling_steps(caught: Path) -> set[int]:
     return {each for each in reachable(function, [index]) if function.cfg.steps[each].way is Way.RAISE}
 
 
-def _ignores_failure(context: RuleContext, caught: Path, index: int) -> bool:
-    """Whether a step that handles the exception does nothing about the failure."""
+def _ignores_failure(context: RuleContext, caught: Path, index: int, *, is_told: bool) -> bool:
+    """Whether a step that handles the exception does nothing about the failure; `is_told`: the caller reacts to the result."""
     function = caught.function
     match function.cfg.steps[index].op:
         case Throw() | Unpack():
             return False
-        case Return(value=value):  # the caller of a helper decides by its result, if it asks
-            return value is None or not _is_asked(caught)
+        case Return(value=value):  # the caller of a helper decides by its result
+            return value is None or not is_told
         case Call() as call:
             return is_no_remedy(context, function, index, call)
         case Bind(target=Attr(), value=Literal()) if not isinstance(caught.step.op, Catch):
@@ -332,3 +334,21 @@ def _is_asked(caught: Path) -> bool:
     """Whether the caller of a helper uses its result."""
     caller = caught.entry.before
     return caller is not None and not (isinstance(caller.step.op, Call) and caller.step.op.dropped)
+
+
+def _ignores_answer(context: RuleContext, caught: Path, end: Path) -> bool:
+    """Whether the caller of a helper only tests its result after the failure, logs, and goes on to the ack."""
+    for visit, _, _ in points_back(end):
+        function, op = visit.function, visit.step.op
+        if visit is caught:
+            return True
+        match op:
+            case Call() if function is not caught.function:
+                acks = context.verb_kind(function, op) is VerbKind.ACK
+                if not acks and not is_no_remedy(context, function, visit.index, op):
+                    return False
+            case Bind(target=Attr() | Item()) | Update() | Next():
+                return False
+            case _:
+                pass
+    return False

@@ -157,7 +157,7 @@ def is_no_remedy(context: RuleContext, function: Function, index: int, call: Cal
     known = context.verb_kind(function, call) in _NO_REMEDY or (
         not call.dropped and context.is_computation(function, call.func)
     )
-    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS
+    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS | {"getattr"}
 
 
 def has_no_remedy(context: RuleContext, function: Function, steps: Iterable[int]) -> bool:

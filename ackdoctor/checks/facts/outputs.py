@@ -270,7 +270,7 @@ def _is_one_value(context: RuleContext, visit: Path, expr: Expr) -> bool:
     """Whether an argument is certainly no array."""
     found = definition(visit, expr)
     if found is None:
-        return isinstance(expr, Name) and _is_part_of_split(visit, expr)
+        return isinstance(expr, Name) and is_part_of_split(visit, expr)
     match found.value:
         case Literal(value=value):
             return value is not None
@@ -285,7 +285,7 @@ def _is_one_value(context: RuleContext, visit: Path, expr: Expr) -> bool:
             return False
 
 
-def _is_part_of_split(visit: Path, local: Name) -> bool:
+def is_part_of_split(visit: Path, local: Name) -> bool:
     """Whether a local is a string of `for (String word : line.split(" "))`."""
     for earlier in earlier_visits(visit):
         match earlier.step.op:
