@@ -442,8 +442,9 @@ def _one_way_advice(context: RuleContext, repeat: Repeat, thrown: Path, callee: 
         return context.phrase("auto-ack by hand", by_hand=context.role.by_hand)
     if component.auto_ack:
         return context.phrase("auto-ack", tup=tup, exit="" if context.raising else ", and ends the worker")
+    throws = isinstance(thrown.step.op, Throw)
     if repeat.second.breach is Breach.DOUBLE_FAIL:
-        return context.phrase("failed", tup=tup)
-    if isinstance(thrown.step.op, Throw):
+        return context.phrase("failed" if throws else "run", tup=tup)
+    if throws:
         return context.phrase("throw", tup=tup)
     return context.phrase("call", tup=tup, call=callee)
