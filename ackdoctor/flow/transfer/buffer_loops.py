@@ -17,6 +17,8 @@ from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
     Attr,
+    Bind,
+    Build,
     Call,
     Catch,
     Closure,
@@ -216,6 +218,8 @@ def _after_loop(
         return state.with_contents(field, Contents(rest.stage, every=whole))
     if rest.stage is Stage.OWED and not completes_some(context, function, loop):
         kept = memory.before is not None and memory.before.stage is not Stage.OWED
+        if memory.before == LEFT and _collects(function, loop):
+            return state.with_contents(field, UNKNOWN)  # it may list just those that an earlier loop has left
         return state.with_contents(field, memory.before if kept else OWED)
     if rest.stage is Stage.OWED and every and memory.before in (*AS_FOUND, LEFT):
         left = _left_by_exception(context, function, state, loop) or (
@@ -223,6 +227,18 @@ def _after_loop(
         )
         return state.with_contents(field, LEFT if left else UNKNOWN)
     return state.with_contents(field, UNKNOWN)
+
+
+def _collects(function: Function, loop: int) -> bool:
+    """Whether the body of a loop adds something to a collection."""
+    body = function.cfg.bodies[loop_heads(function)[loop]]
+    for index in body:
+        match function.cfg.steps[index].op:
+            case Bind(value=Build(items=(_, *_))) | Call(func=Attr(name="append" | "add" | "put")):
+                return True
+            case _:
+                pass
+    return False
 
 
 def _completes_last(context: Context, function: Function, loop: int) -> bool:
