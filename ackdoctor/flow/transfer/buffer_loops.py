@@ -22,6 +22,7 @@ from ackdoctor.model.cfg import (
     Call,
     Catch,
     Closure,
+    Compare,
     EdgeKind,
     Expr,
     Function,
@@ -29,6 +30,7 @@ from ackdoctor.model.cfg import (
     Literal,
     Name,
     Next,
+    Test,
 )
 from ackdoctor.model.protocol import Stage
 
@@ -242,11 +244,39 @@ def _collects(function: Function, loop: int) -> bool:
 
 
 def _completes_last(context: Context, function: Function, loop: int) -> bool:
-    """Whether the rest of a function completes nothing after a loop: what the loop leaves stays owed."""
+    """Whether the rest of a function completes nothing but its own input after a loop: what the loop leaves stays owed.
+
+    A loop that asks a collection of the component may leave what is in there: `if tup.id not in self.done`.
+    """
     head = loop_heads(function)[loop]
+    tests = (function.cfg.steps[index].op for index in function.cfg.bodies[head])
+    if any(isinstance(op, Test) and _asks_field(op.condition) for op in tests):
+        return False
     exits = [edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.FALSE]
     after = function.cfg.reached(exits, lambda _, edge: edge.target != head)
-    return not any(_may_complete(context, function, index, frozenset()) for index in after)
+    inputs = {Name(param.name) for param in function.params if param.name not in local_values(function)}
+    return not any(
+        _may_complete(context, function, index, frozenset())
+        and not _completes_only(context, function, index, inputs)
+        for index in after
+    )
+
+
+def _asks_field(condition: Expr) -> bool:
+    return (
+        isinstance(condition, Compare)
+        and condition.op in ("in", "not in")
+        and isinstance(condition.right, Attr)
+    )
+
+
+def _completes_only(context: Context, function: Function, index: int, inputs: set[Name]) -> bool:
+    """Whether a step completes one of these tuples: `self.ack(tick)`."""
+    match function.cfg.steps[index].op:
+        case Call(func=func, args=(arg,)) if last_name(func) in context.completing_names:
+            return arg.value in inputs
+        case _:
+            return False
 
 
 def _left_by_exception(context: Context, function: Function, state: State, loop: int) -> bool:
