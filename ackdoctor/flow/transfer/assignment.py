@@ -18,7 +18,8 @@ from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, is_slice, last_name
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
-from ackdoctor.flow.state import LEFT, State
+from ackdoctor.flow.state import State
+from ackdoctor.flow.transfer.buffer_loops import holds_rest
 from ackdoctor.flow.transfer.escape import escape, release, store
 from ackdoctor.flow.transfer.evaluate import evaluate, offset_value, stored_tuple
 from ackdoctor.flow.transfer.liveness import indexed_containers
@@ -180,10 +181,11 @@ def _replaced(context: Context, path: Path, state: State, target: Attr, field: s
         and last_name(made.func) in COLLECTION_WRAPPERS
         and all(isinstance(arg.value, (Literal, Global)) for arg in made.args)
     )
-    is_empty = isinstance(expr, Name) and state.env.get(expr.id) == Container(frozenset())
     if is_new or (
-        is_empty and state.contents.get(Field(field)) != LEFT
-    ):  # else it may be what a loop has left
+        isinstance(expr, Name)
+        and state.env.get(expr.id) == Container(frozenset())
+        and not holds_rest(context, path, state, expr, field)
+    ):
         return empty_buffer(context, path, state, field)
     return context.touch(take_buffer(context, path, state, field), Field(field))
 

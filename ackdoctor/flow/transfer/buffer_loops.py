@@ -231,15 +231,34 @@ def _after_loop(
     return state.with_contents(field, UNKNOWN)
 
 
-def _collects(function: Function, loop: int) -> bool:
-    """Whether the body of a loop adds something to a collection."""
+def holds_rest(context: Context, path: Path, state: State, chosen: Name, field: str) -> bool:
+    """Whether a list may hold what a loop over the field has not completed: another loop over the field has filled it."""
+    function = path.function
+    values = local_values(function).get(chosen.id, ())
+    lists = {chosen, *(value for value in values if isinstance(value, Name))}
+    steps = function.cfg.steps
+    return state.contents.get(Field(field)) == LEFT and any(
+        evaluate(context, function, state, loop.iterable) == Field(field)
+        and _collects(function, number, lists)
+        and not completes_some(context, function, number)
+        for number, head in loop_heads(function).items()
+        if isinstance(loop := steps[head].op, Next)
+    )
+
+
+def _collects(function: Function, loop: int, lists: set[Name] | None = None) -> bool:
+    """Whether the body of a loop adds something to a collection, or to one of these lists."""
     body = function.cfg.bodies[loop_heads(function)[loop]]
     for index in body:
         match function.cfg.steps[index].op:
-            case Bind(value=Build(items=(_, *_))) | Call(func=Attr(name="append" | "add" | "put")):
-                return True
+            case Bind(target=target, value=Build(items=(_, *_))):
+                found: Expr = target
+            case Call(func=Attr(obj=obj, name="append" | "add" | "put")):
+                found = obj
             case _:
-                pass
+                continue
+        if lists is None or found in lists:
+            return True
     return False
 
 
