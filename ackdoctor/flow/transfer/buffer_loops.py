@@ -265,11 +265,16 @@ def _collects(function: Function, loop: int, lists: set[Name] | None = None) -> 
 def _completes_last(context: Context, function: Function, loop: int) -> bool:
     """Whether the rest of a function completes nothing but its own input after a loop: what the loop leaves stays owed.
 
-    A loop that asks a collection of the component may leave what is in there: `if tup.id not in self.done`.
+    A loop that asks a collection of the component may leave what is in there: `if tup.id not in self.done`.  Of several
+    loops in its body, one may complete what another has left.
     """
     head = loop_heads(function)[loop]
     tests = (function.cfg.steps[index].op for index in function.cfg.bodies[head])
-    if any(isinstance(op, Test) and _asks_field(op.condition) for op in tests):
+    inner = [
+        each for each, at in loop_heads(function).items() if at != head and at in function.cfg.bodies[head]
+    ]
+    completing = [each for each in inner if completes_some(context, function, each)]
+    if len(completing) > 1 or any(isinstance(op, Test) and _asks_field(op.condition) for op in tests):
         return False
     exits = [edge.target for edge in function.cfg.steps[head].edges if edge.kind is EdgeKind.FALSE]
     after = function.cfg.reached(exits, lambda _, edge: edge.target != head)
