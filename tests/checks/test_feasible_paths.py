@@ -151,6 +151,38 @@ HEALTHY = {
                 self.fail(tup)
                 return
     """,
+    "a parameter, around a call of a client": """
+        def process(self, tup):
+            kind, row = tup.values
+            self.check(tup, kind)
+            self.client.write(kind, row)
+            if kind == "a":
+                self.ack(tup)
+        def check(self, tup, kind):
+            if kind != "a":
+                self.fail(tup)
+    """,
+    "a call that only reads": """
+        def process(self, tup):
+            key = tup.values[0]
+            self.check(tup, key)
+            if self.rules.is_valid(key):
+                self.ack(tup)
+        def check(self, tup, key):
+            if not self.rules.is_valid(key):
+                self.fail(tup)
+    """,
+    "a list that a closure fills": """
+        def process(self, tup):
+            failed = []
+            def bad(reason):
+                failed.append(reason)
+                self.fail(tup)
+            if tup.values[0] is None:
+                bad("none")
+            if not failed:
+                self.ack(tup)
+    """,
 }
 
 MISTAKES = {
@@ -290,6 +322,146 @@ MISTAKES = {
             if kind != "a":
                 self.fail(tup)
     """,
+    "two counters": """
+        def process(self, tup):
+            good = 0
+            bad = 0
+            for row in tup.values[0]:
+                if row:
+                    good += 1
+                else:
+                    bad += 1
+            if good:
+                self.ack(tup)
+                return
+            if bad:
+                return
+            self.ack(tup)
+    """,
+    "the value before an update": """
+        def process(self, tup):
+            total = tup.values[0]
+            before = total
+            total += tup.values[1]
+            if before == 0:
+                self.fail(tup)
+                return
+            if total == 0:
+                return
+            self.ack(tup)
+    """,
+    "a list whose elements are replaced": """
+        def process(self, tup):
+            rows = list(tup.values[0])
+            rows[:] = [r for r in rows if work(r)]
+            if not rows:
+                return
+            self.ack(tup)
+    """,
+    "a second call of other code": """
+        def process(self, tup):
+            row = tup.values[0]
+            if not work(row):
+                if work(row):
+                    return
+                self.fail(tup)
+                return
+            self.ack(tup)
+    """,
+    "a flag that a closure sets": """
+        def process(self, tup):
+            failed = False
+            def mark(row):
+                nonlocal failed
+                if row is None:
+                    failed = True
+            for row in tup.values[0]:
+                mark(row)
+            if failed:
+                return
+            self.ack(tup)
+    """,
+    "a list that a closure fills": """
+        def process(self, tup):
+            errors = []
+            def mark(row):
+                errors.append(row)
+            for row in tup.values[0]:
+                mark(row)
+            if errors:
+                return
+            self.ack(tup)
+    """,
+    "a list that a closure in other code fills": """
+        def process(self, tup):
+            errors = []
+            work(tup.values[0], lambda row: errors.append(row))
+            if errors:
+                return
+            self.ack(tup)
+    """,
+    "an object that other code gets": """
+        def process(self, tup):
+            row = tup.values[0]
+            if row["bad"]:
+                self.fail(tup)
+                return
+            work(row)
+            if row["bad"]:
+                return
+            self.ack(tup)
+    """,
+    "a parameter for further arguments": """
+        def process(self, tup):
+            kind = tup.values[0]
+            if not kind:
+                self.check(tup, kind)
+            else:
+                self.ack(tup)
+
+        def check(self, tup, *kinds):
+            if not kinds:
+                self.ack(tup)
+    """,
+    "an object of another class": """
+        def process(self, tup):
+            report = Report(False)
+            if report.get():
+                return
+            self.ack(tup)
+    """,
+    "a method called on its class": """
+        def process(self, tup):
+            self.failed = False
+            Made.check(self, tup)
+            if self.failed:
+                return
+            self.ack(tup)
+
+        def check(self, tup):
+            if tup.values[0] is None:
+                self.failed = True
+    """,
+    "a list in a dict under an unknown key": """
+        def process(self, tup):
+            out = {"good": [], "bad": []}
+            for row in tup.values[0]:
+                kind = row.kind
+                out[kind].append(row)
+            if out["bad"]:
+                return
+            self.ack(tup)
+    """,
+    "a list in another object": """
+        def process(self, tup):
+            bad = []
+            job = work(1)
+            job.errors = bad
+            job.run()
+            if bad:
+                return
+            self.ack(tup)
+    """,
 }
 
 
@@ -409,3 +581,120 @@ def test_java_objects_with_one_value(made, test, methods, fail, confidence):
     found = java_findings(source)
 
     assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
+
+
+JAVA_MISTAKES = {
+    "an array in a lambda": """
+        public void execute(Tuple input) {
+            boolean[] failed = {false};
+            List<String> rows = (List<String>) input.getValue(0);
+            rows.forEach(r -> { if (r == null) failed[0] = true; });
+            if (failed[0]) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an array in a lambda of other code": """
+        public void execute(Tuple input) {
+            final boolean[] failed = new boolean[] {false};
+            client.run(r -> { failed[0] = true; });
+            if (failed[0]) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an AtomicBoolean in a lambda": """
+        public void execute(Tuple input) {
+            AtomicBoolean failed = new AtomicBoolean(false);
+            List<String> rows = (List<String>) input.getValue(0);
+            rows.forEach(r -> { if (r == null) failed.set(true); });
+            if (failed.get()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an AtomicBoolean that other code gets": """
+        public void execute(Tuple input) {
+            AtomicBoolean failed = new AtomicBoolean(false);
+            client.run(input.getValues(), failed);
+            if (failed.get()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "compareAndSet": """
+        public void execute(Tuple input) {
+            AtomicBoolean done = new AtomicBoolean(false);
+            for (Object o : input.getValues()) {
+                if (done.compareAndSet(false, true)) { client.first(o); }
+            }
+            if (done.get()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "two elements of a queue": """
+        LinkedBlockingQueue<String> queue;
+        public void execute(Tuple input) throws Exception {
+            String a = queue.poll(1, TimeUnit.SECONDS);
+            if (a == null) { collector.fail(input); return; }
+            String b = queue.poll(1, TimeUnit.SECONDS);
+            if (b == null) { return; }
+            collector.ack(input);
+        }
+    """,
+    "two random numbers": """
+        Random random;
+        public void execute(Tuple input) {
+            if (random.nextInt(10) == 0) { collector.ack(input); return; }
+            if (random.nextInt(10) == 0) { return; }
+            collector.ack(input);
+        }
+    """,
+    "a list with an initializer": """
+        public void execute(Tuple input) {
+            List<String> kinds = new ArrayList<String>() {{ add("a"); }};
+            if (!kinds.isEmpty()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "two counters": """
+        public void execute(Tuple input) {
+            int good = 0, bad = 0;
+            for (Object o : input.getValues()) { if (o == null) bad++; else good++; }
+            if (good > 3) { collector.ack(input); return; }
+            if (bad > 3) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an iterator that removes": """
+        public void execute(Tuple input) {
+            List<String> rows = new ArrayList<>();
+            rows.add("a");
+            Iterator<String> it = rows.iterator();
+            while (it.hasNext()) { if (client.isOld(it.next())) { it.remove(); } }
+            if (rows.isEmpty()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "a view that removes": """
+        public void execute(Tuple input) {
+            Map<String, String> rows = new HashMap<>();
+            rows.put("a", "b");
+            rows.keySet().removeAll(input.getValues());
+            if (rows.isEmpty()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an object that other code gets": """
+        public void execute(Tuple input) {
+            Row row = (Row) input.getValue(0);
+            if (row.isBad()) { collector.fail(input); return; }
+            client.enrich(row);
+            if (row.isBad()) { return; }
+            collector.ack(input);
+        }
+    """,
+}
+
+
+@pytest.mark.parametrize("methods", JAVA_MISTAKES.values(), ids=JAVA_MISTAKES)
+def test_a_java_mistake_on_a_path_without_a_contradiction_is_certain(methods):
+    found = java_findings(methods)
+
+    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == {"must"}
