@@ -11,7 +11,7 @@ from itertools import takewhile
 
 from ackdoctor.flow.domains.aliases import SHALLOW
 from ackdoctor.flow.domains.heap_cells import shared_locals
-from ackdoctor.flow.expressions import RESULT, is_slice, last_name, parts_of, subexpressions
+from ackdoctor.flow.expressions import RESULT, is_slice, last_name, memoize, parts_of, subexpressions
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_read_only
 from ackdoctor.libraries.vocabulary import (
     COLLECTION_WRAPPERS,
@@ -41,6 +41,7 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
     Star,
+    Test,
 )
 
 _METHODS = SHALLOW | VALUE_SETS  # they change nothing but their receiver
@@ -289,10 +290,11 @@ class ValueNumbers:
             self.assign(frame, target, self.new())
 
     def call(self, frame: Frame, call: Call, *, is_verb: bool) -> None:
-        """Number the result of a call that the path does not enter: as that of an equal call, if calls only read.
+        """Number the result of a call that the path does not enter: as that of an equal call, if it is a question.
 
-        Any other call has another result each time, and changes its receiver and its arguments; a method of a
-        collection leaves its arguments as they are.
+        A call with arguments that is a condition is one; it changes only objects that the path has made.  Any other
+        call has another result each time, and changes its receiver and its arguments; a method of a collection leaves
+        its arguments as they are.
         """
         name, args = last_name(call.func), [self.of(frame, arg.value) for arg in call.args]
         obj = call.func.obj if isinstance(call.func, Attr) else None
@@ -301,6 +303,9 @@ class ValueNumbers:
         if not is_verb and not reads:
             if receiver is not None and name in _METHODS and not isinstance(obj, Global):
                 self._change_container(receiver, name, args)
+            elif args and call.result in _conditions(frame.function):
+                self.change(*self.objects.intersection((receiver, *args)))
+                reads = True
             elif name not in PURE_FUNCTIONS:
                 self.change(self.of(frame, call.func) if receiver is None else receiver, *args)
         self.assign(frame, call.result, self._result(frame, call, receiver, args, reads=reads))
@@ -385,6 +390,13 @@ class ValueNumbers:
         elif frame.is_direct and not function.is_generator:
             returned = frame.locals.get(RESULT)
         self.assign(caller, call.result, self.new() if returned is None else returned)
+
+
+@memoize
+def _conditions(function: Function) -> frozenset[Expr]:
+    """The locals that are conditions by themselves."""
+    conditions = (step.op.condition for step in function.cfg.steps if isinstance(step.op, Test))
+    return frozenset(condition for condition in conditions if isinstance(condition, Name))
 
 
 def _unpacks(items: tuple[Expr, ...]) -> bool:

@@ -361,8 +361,10 @@ MISTAKES = {
     "a second call of other code": """
         def process(self, tup):
             row = tup.values[0]
-            if not work(row):
-                if work(row):
+            done = work(row)
+            if not done:
+                done = work(row)
+                if done:
                     return
                 self.fail(tup)
                 return
