@@ -87,9 +87,9 @@ def words(word: Word) -> str:
 
 
 def guarantee(verdict: Verdict) -> str:
-    """`at most once, and may repeat`, `unknown (at most exactly once; at worst at most once)`."""
+    """`at most once, and may repeat`, `unknown (at best exactly once; at worst at most once)`."""
     if verdict.lower is not verdict.upper:
-        return f"unknown (at most {words(verdict.upper)}; at worst {words(verdict.lower)})"
+        return f"unknown (at best {words(verdict.upper)}; at worst {words(verdict.lower)})"
     text = words(verdict.lower)
     if verdict.lower is Word.AT_MOST_ONCE and verdict.may_repeat:
         text += ", and may repeat"

@@ -53,7 +53,7 @@ def test_three_sentences_name_the_guarantee_the_deciding_fact_and_the_next():
 def test_both_ends_of_an_unknown_guarantee_and_the_line_that_decides_are_named():
     open_ends = verdict(Word.AT_MOST_ONCE, Word.AT_LEAST_ONCE, gaps=[FROM_ARGUMENTS])
     assert sentences(words(open_ends)) == [
-        "WordCount: unknown (at most at least once; at worst at most once).",
+        "WordCount: unknown (at best at least once; at worst at most once).",
         "It depends on Main.java:41: ackers come from args[2].",
     ]
 
@@ -107,7 +107,7 @@ def test_unknown_counts_as_less_and_names_the_line_that_decides():
     assert weaker(judged, Word.AT_LEAST_ONCE)
     assert not weaker(judged, Word.AT_MOST_ONCE)
     assert list(shortfalls(judged, Word.AT_LEAST_ONCE)) == [
-        "topologies/words.py:9: error: WordCount: unknown (at most at least once; at worst at most once); "
+        "topologies/words.py:9: error: WordCount: unknown (at best at least once; at worst at most once); "
         "at least once is required",
         "Main.java:41: error: unknown: ackers come from args[2]",
     ]
