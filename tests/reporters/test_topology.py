@@ -99,6 +99,18 @@ def test_an_unknown_fact_is_named_by_its_own_words():
     assert sentences(words(verdict(reasons=[odd])))[1] == "words does something (a.py:1)."
 
 
+def test_one_fault_at_several_places_is_shown_once():
+    again = replace(NO_IDS, place=Place("src/words.py", 40))
+    judged = words(verdict(reasons=[NO_IDS, again, EARLY]))
+
+    assert sentences(judged)[2] == "Next: count acks before its effect (src/count.py:51)."
+    shown = on_screen(judged)
+    assert "src/words.py:36, src/words.py:40" in shown
+    assert "!2 count: " in shown
+    assert "!3" not in shown
+    assert html(judged).count("<article") == 2
+
+
 # ---- the required guarantee ----
 
 
