@@ -227,7 +227,7 @@ public class Made extends BaseRichBolt {{
 
 
 def _hidden_failures(around: str, then: str, caught: str) -> list[tuple[int, bool]]:
-    """Line and certainty of each failure that a bolt hides, whose `try` stands in the code around it."""
+    """Line and certainty of each failure that a bolt hides, whose `try` has this code around it."""
     body = around.format(_TRY.format(then=then, caught=caught).strip())
     facts = java_facts(_RETRYING_BOLT.format(body=body))
     return [(fault.place.line, fault.must) for fault in facts.faults if fault.code == "ACK102"]
