@@ -371,6 +371,7 @@ class RuleContext:
             dialect=self.dialect.name,
             evidence=replace(evidence, steps=steps),
             cause="|".join((function.qualname, words.case, *(step.note for step in steps[-6:-1]))),
+            price=cost,
             help=self._in_own_notation(words.help),
             home=home if home != site.path else "",
             heritage=self._heritage(function),

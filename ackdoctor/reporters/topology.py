@@ -29,6 +29,7 @@ from ackdoctor.model.topology import (
 )
 from ackdoctor.reporters import Context, printable
 from ackdoctor.reporters.drawing import draw
+from ackdoctor.reporters.layout import alike, places
 from ackdoctor.reporters.tables import block
 
 _MAX_NEXT = 2  # reasons that a sentence names after the first
@@ -87,9 +88,9 @@ def words(word: Word) -> str:
 
 
 def guarantee(verdict: Verdict) -> str:
-    """`at most once, and may repeat`, `unknown (at most exactly once; at worst at most once)`."""
+    """`at most once, and may repeat`, `unknown (at best exactly once; at worst at most once)`."""
     if verdict.lower is not verdict.upper:
-        return f"unknown (at most {words(verdict.upper)}; at worst {words(verdict.lower)})"
+        return f"unknown (at best {words(verdict.upper)}; at worst {words(verdict.lower)})"
     text = words(verdict.lower)
     if verdict.lower is Word.AT_MOST_ONCE and verdict.may_repeat:
         text += ", and may repeat"
@@ -111,7 +112,8 @@ def sentences(judged: Judged) -> list[str]:
     undecided = verdict.lower is not verdict.upper and verdict.gaps
     if undecided:
         texts.append(f"It depends on {verdict.gaps[0].place}: {verdict.gaps[0].why}")
-    facts = [reason for reason in verdict.reasons if not (undecided and not reason.sure)]
+    reasons = (reason for reason in verdict.reasons if not (undecided and not reason.sure))
+    facts = [group[0] for group in alike(reasons)]
     if facts and not undecided:
         texts.append(f"{_fact(facts[0], judged)}{_result(facts[0])}")
         facts = facts[1:]
@@ -214,11 +216,12 @@ def _head(judged: Judged, context: Context) -> Iterator[str]:
 
 def _reasons(judged: Judged, context: Context) -> str:
     lines = []
-    for number, reason in enumerate(judged.verdict.reasons, start=1):
+    for number, group in enumerate(alike(judged.verdict.reasons), start=1):
+        reason = group[0]
         who = f"{reason.component}: " if reason.component else ""
         may = "" if reason.sure else " (may)"
         mark = context.palette.paint("error" if reason.sure else "warning", f"!{number}")
-        text = f"{who}{reason.why}, {reason.place}{may} ({reason.fact})"
+        text = f"{who}{reason.why}, {places(group)}{may} ({reason.fact})"
         first, *rest = wrap(printable(text), context.width - 6)
         lines += [f"{_INDENT}{mark} {first}", *(f"{2 * _INDENT} {line}" for line in rest)]
     return "".join(f"{line}\n" for line in lines)

@@ -9,7 +9,7 @@ from typing import TextIO
 from ackdoctor.model.finding import Confidence, Finding, Report, counted
 from ackdoctor.model.topology import Judged, Place, Reason, Word
 from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
-from ackdoctor.reporters.layout import Box, Layout, Link, arrange, points
+from ackdoctor.reporters.layout import Box, Layout, Link, alike, arrange, places, points
 from ackdoctor.reporters.topology import (
     branch_of,
     code_of,
@@ -114,13 +114,13 @@ def _place(finding: Finding) -> Place:
 def _steps(judged: Judged, key: str, advice: _Advice) -> Iterator[Step]:
     """Yield what to do for one topology: its reasons, what the files do not decide, and the defects."""
     name = judged.topology.name
-    reasons = list(enumerate(judged.verdict.reasons, start=1))
-    for number, reason in (item for item in reasons if item[1].sure):
-        yield _step_of_reason(reason, name, f"{key}-r{number}", advice)
+    numbered = list(enumerate(alike(judged.verdict.reasons), start=1))
+    for number, group in (item for item in numbered if item[1][0].sure):
+        yield _step_of_reasons(group, name, f"{key}-r{number}", advice)
     for gap in judged.verdict.gaps:
         yield Step(action=_UNDECIDED, place=str(gap.place), why=f"{name}: {gap.why}", target=f"{key}-gaps")
-    for number, reason in (item for item in reasons if not item[1].sure):
-        yield _step_of_reason(reason, name, f"{key}-r{number}", advice)
+    for number, group in (item for item in numbered if not item[1][0].sure):
+        yield _step_of_reasons(group, name, f"{key}-r{number}", advice)
     for defect in defects_of(judged):
         finding = advice.about(defect.place, defect.why)
         if finding is not None and finding.help and defect.sure != "information":
@@ -134,12 +134,13 @@ def _steps(judged: Judged, key: str, advice: _Advice) -> Iterator[Step]:
             )
 
 
-def _step_of_reason(reason: Reason, name: str, target: str, advice: _Advice) -> Step:
+def _step_of_reasons(group: Sequence[Reason], name: str, target: str, advice: _Advice) -> Step:
+    reason = group[0]
     finding = advice.about(reason.place, reason.why, reason.fact)
     help_text = finding.help if finding is not None else ""
     return Step(
         action=help_text or _ACTIONS.get(reason.fact, _UNADVISED),
-        place=str(reason.place),
+        place=places(group),
         why=f"{name}{f', {reason.component}' if reason.component else ''}: {reason.why}",
         code=advice.rule(reason),
         sure=reason.sure,
@@ -152,6 +153,7 @@ def _step_of_reason(reason: Reason, name: str, target: str, advice: _Advice) -> 
 
 def _topology(judged: Judged, number: int, advice: _Advice) -> dict[str, object]:
     topology, verdict = judged.topology, judged.verdict
+    groups = alike(verdict.reasons)
     wide = arrange(judged, _WIDE)
     narrow = next((layout for width in _NARROW if (layout := arrange(judged, width))), wide)
     gaps = gaps_of(judged)
@@ -170,8 +172,8 @@ def _topology(judged: Judged, number: int, advice: _Advice) -> dict[str, object]
             for css, layout in (("wide", wide), ("narrow", narrow))
             if layout is not None
         ],
-        "reasons": [(each, str(each.place), advice.rule(each)) for each in verdict.reasons[:MAX_ROWS]],
-        "more_reasons": len(verdict.reasons) - MAX_ROWS,
+        "reasons": [(each[0], places(each), advice.rule(each[0])) for each in groups[:MAX_ROWS]],
+        "more_reasons": len(groups) - MAX_ROWS,
         "gaps": [(str(gap.place), gap.why) for gap in gaps[:MAX_ROWS]],
         "more_gaps": len(gaps) - MAX_ROWS,
         "tables": _tables(judged),
@@ -261,12 +263,13 @@ def _line(link: Link, layout: Layout, judged: Judged) -> dict[str, object]:
     last_x, last_y = corners[-1]
     corners[-1] = (last_x, last_y + (link.lower.height if link.lower.rail else 0.6))
     marks = sorted(_marks(link, layout)) if link.unsafe else []
-    sure = any(judged.verdict.reasons[mark - 1].sure for mark in marks)
+    groups = alike(judged.verdict.reasons)
+    sure = any(groups[mark - 1][0].sure for mark in marks)
     return {
         "css": ("unsafe" if sure else "doubt") if link.unsafe else "safe",
         "arrow": not link.lower.rail,
         "path": "M" + "L".join(f"{x * _COLUMN:.1f},{y * _ROW:.1f}" for x, y in corners),
-        "title": "; ".join(judged.verdict.reasons[mark - 1].why for mark in marks),
+        "title": "; ".join(groups[mark - 1][0].why for mark in marks),
     }
 
 

@@ -53,7 +53,7 @@ def test_three_sentences_name_the_guarantee_the_deciding_fact_and_the_next():
 def test_both_ends_of_an_unknown_guarantee_and_the_line_that_decides_are_named():
     open_ends = verdict(Word.AT_MOST_ONCE, Word.AT_LEAST_ONCE, gaps=[FROM_ARGUMENTS])
     assert sentences(words(open_ends)) == [
-        "WordCount: unknown (at most at least once; at worst at most once).",
+        "WordCount: unknown (at best at least once; at worst at most once).",
         "It depends on Main.java:41: ackers come from args[2].",
     ]
 
@@ -99,6 +99,18 @@ def test_an_unknown_fact_is_named_by_its_own_words():
     assert sentences(words(verdict(reasons=[odd])))[1] == "words does something (a.py:1)."
 
 
+def test_one_fault_at_several_places_is_shown_once():
+    again = replace(NO_IDS, place=Place("src/words.py", 40))
+    judged = words(verdict(reasons=[NO_IDS, again, EARLY]))
+
+    assert sentences(judged)[2] == "Next: count acks before its effect (src/count.py:51)."
+    shown = on_screen(judged)
+    assert "src/words.py:36, src/words.py:40" in shown
+    assert "!2 count: " in shown
+    assert "!3" not in shown
+    assert html(judged).count("<article") == 2
+
+
 # ---- the required guarantee ----
 
 
@@ -107,7 +119,7 @@ def test_unknown_counts_as_less_and_names_the_line_that_decides():
     assert weaker(judged, Word.AT_LEAST_ONCE)
     assert not weaker(judged, Word.AT_MOST_ONCE)
     assert list(shortfalls(judged, Word.AT_LEAST_ONCE)) == [
-        "topologies/words.py:9: error: WordCount: unknown (at most at least once; at worst at most once); "
+        "topologies/words.py:9: error: WordCount: unknown (at best at least once; at worst at most once); "
         "at least once is required",
         "Main.java:41: error: unknown: ackers come from args[2]",
     ]
