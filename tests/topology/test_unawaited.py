@@ -26,6 +26,9 @@ public class Store extends BaseRichBolt {
         BODY
         collector.ack(tuple);
     }
+    private void sync() {
+        producer.flush();
+    }
     public void declareOutputFields(OutputFieldsDeclarer declarer) { }
 }
 class Publisher {
@@ -55,6 +58,18 @@ class Publisher {
         ('producer.send(new ProducerRecord<>("rows", row)).get();', []),
         ('producer.send(new ProducerRecord<>("rows", row)); producer.flush();', []),
         ('producer.send(new ProducerRecord<>("rows", row)); producer.commitTransaction();', []),
+        ('producer.send(new ProducerRecord<>("rows", row)); if (row.isEmpty()) producer.flush();', [False]),
+        (
+            'if (row.isEmpty()) { producer.flush(); return; } producer.send(new ProducerRecord<>("rows", row));',
+            [False],
+        ),
+        ('producer.send(new ProducerRecord<>("rows", row)); sync();', []),
+        ('if (row.isEmpty()) { sync(); return; } producer.send(new ProducerRecord<>("rows", row));', [False]),
+        ("session.executeAsync(row).exceptionally(e -> { log.warn(e); return null; });", [True]),
+        ("session.executeAsync(row).whenComplete((done, e) -> { if (e != null) log.warn(e); });", [True]),
+        ("session.executeAsync(row).whenComplete((done, e) -> collector.ack(tuple));", []),
+        ("session.executeAsync(row).whenComplete(callback);", []),
+        ("session.executeAsync(row).exceptionally(e -> { log.warn(e); return null; }).join();", []),
         ("session.executeAsync(row, result -> collector.ack(tuple));", []),
         ('session.executeAsync("select 1");', []),
         ("session.execute(row);", []),
