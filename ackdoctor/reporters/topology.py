@@ -185,7 +185,7 @@ def screen(report: Report, stream: TextIO, context: Context) -> None:
             _reasons(judged, context, advice),
             _gaps(judged, context.width),
             _settings(judged, context),
-            _defects(judged, context.width),
+            _defects(judged, context, advice),
             _notes(judged.verdict, context.width),
         ]
         new = [each for each in blocks if each and each not in before]
@@ -227,14 +227,17 @@ def _reasons(judged: Judged, context: Context, advice: Advice) -> str:
         text = f"{who}{reason.why}, {places(group)}{may} ({reason.fact})"
         first, *rest = wrap(printable(text), context.width - 6)
         lines += [f"{_INDENT}{mark} {first}", *(f"{2 * _INDENT} {line}" for line in rest)]
-        code = advice.rule(reason)
-        explain = f"ackdoctor explain {code}" if code and code not in explained else ""
-        explained.add(code)
-        for text in filter(None, (advice.action(reason), explain)):
-            lines += context.wrap(
-                f"{2 * _INDENT} = {context.palette.paint('label', 'help:')} {printable(text)}", hang=5 * " "
-            )
+        lines += _help(advice.action(reason), advice.rule(reason), explained, context)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _help(action: str, code: str, explained: set[str], context: Context) -> Iterator[str]:
+    """Yield how to remove a fault, and the command that explains its rule, once for each rule."""
+    explain = f"ackdoctor explain {code}" if code and code not in explained else ""
+    explained.add(code)
+    label = f"{2 * _INDENT} = {context.palette.paint('label', 'help:')}"
+    for text in filter(None, (action, explain)):
+        yield from context.wrap(f"{label} {printable(text)}", hang=5 * " ")
 
 
 def _gaps(judged: Judged, width: int) -> str:
@@ -292,9 +295,16 @@ def _about_storm(setting: Setting) -> bool:
     return framework or not setting.effective or isinstance(setting.value, Gap)
 
 
-def _defects(judged: Judged, width: int) -> str:
-    texts = (f"{each.sure}: {each.why}, {each.place} ({each.kind})" for each in defects_of(judged))
-    return _list("defects", texts, width)
+def _defects(judged: Judged, context: Context, advice: Advice) -> str:
+    lines = []
+    explained: set[str] = set()
+    for defect in defects_of(judged):
+        text = printable(f"{defect.sure}: {defect.why}, {defect.place} ({defect.kind})")
+        lines += wrap(text, context.width, first=_INDENT, indent=2 * _INDENT)
+        finding = advice.about(defect.place, defect.why)
+        if finding is not None:
+            lines += _help(finding.help, finding.code, explained, context)
+    return "".join(f"{line}\n" for line in ("defects", *lines)) if lines else ""
 
 
 def gaps_of(judged: Judged) -> list[Gap]:

@@ -18,7 +18,7 @@ import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.source import Site, Span
-from ackdoctor.model.topology import Edge, Gap, Judged, Place, Reason, Word
+from ackdoctor.model.topology import Defect, Edge, Gap, Judged, Place, Reason, Word
 from ackdoctor.reporters import ASCII, COLOURED, Context, Sources
 from ackdoctor.reporters.drawing import draw
 from ackdoctor.reporters.graph_formats import dot, mermaid
@@ -321,6 +321,24 @@ def test_a_reason_has_the_help_of_the_finding_about_it():
     first = next(number for number, line in enumerate(shown) if "!1 words: " in line)
     assert shown[first + 1 : first + 3] == ["     = help: ack `tup`", "     = help: ackdoctor explain ACK101"]
     assert "     = help: ack each tuple after its effect" in shown
+
+
+def test_a_defect_has_the_help_of_the_finding_about_it():
+    defect = Defect(
+        kind="dead-key", sure="certain", place=Place("conf.yaml", 3), why="nothing reads this setting"
+    )
+    finding = replace(
+        SAMPLE, code="ACK505", site=Site("conf.yaml", Span(3, 1, 3, 9)), message=defect.why, help="delete it"
+    )
+    stream = StringIO()
+    judged = replace(words(), defects=(defect,))
+    screen(Report(topologies=(judged,), findings=(finding,)), stream, PLAIN_CONTEXT)
+
+    assert stream.getvalue().partition("\ndefects\n")[2].splitlines()[:3] == [
+        "  certain: nothing reads this setting, conf.yaml:3 (dead-key)",
+        "     = help: delete it",
+        "     = help: ackdoctor explain ACK505",
+    ]
 
 
 def test_a_branch_leaves_out_what_is_as_before():
