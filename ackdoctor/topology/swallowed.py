@@ -22,6 +22,7 @@ from ackdoctor.checks.hidden_failures import hides_failure
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Flow
 from ackdoctor.flow.expressions import assigned_locals, calls_by_result, last_name, names_in, operands
+from ackdoctor.flow.transfer.effects import cleanup_calls
 from ackdoctor.libraries.vocabulary import LOGGING, PURE_CALLS, STOPS
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -85,13 +86,12 @@ def _hidden_work(
     if not all(_ignores(context, flow, function, each) for each in handling):
         return set()
     data, tried = tuple_names(flow, function), raising_steps(function, index)
-    work = {each for each in tried if _is_work(context, function, steps[each].op, data)}
     entered = [edge.target for edge in steps[index].edges if edge.kind is EdgeKind.TRUE]
-    if any(
-        _is_work(context, function, steps[each].op, data) for each in reachable(function, entered) - tried
-    ):
+    near = (tried | reachable(function, entered)) - cleanup_calls(function)
+    work = {each for each in near if _is_work(context, function, steps[each].op, data)}
+    if not work <= tried:
         return set()  # it goes on with the record
-    return work if _is_acked_after(context, flow, function, entered, work, acks) else set()
+    return work if _is_acked_after(context, flow, function, index, work, acks) else set()
 
 
 def _ignores(context: RuleContext, flow: Flow, function: Function, index: int) -> bool:
@@ -134,24 +134,22 @@ def _writes(context: RuleContext, function: Function, work: set[int]) -> bool:
 
 
 def _is_acked_after(
-    context: RuleContext,
-    flow: Flow,
-    function: Function,
-    entered: list[int],
-    work: set[int],
-    acks: list[Completed],
+    context: RuleContext, flow: Flow, function: Function, index: int, work: set[int], acks: list[Completed]
 ) -> bool:
-    """Whether the tuple is acked behind the handler without another try, and no test of the outcome decides about it."""
-    ends, closed = _ends(context, function, acks), [*_fails(context, function), *_past(work)]
-    behind = reachable(function, entered, closed)
+    """Whether the tuple is acked behind a handler without another try, and no test of the outcome decides about it."""
+    steps, ends = function.cfg.steps, _ends(context, function, acks)
+    closed = [*_fails(context, function), *_past(work)]
+    undone = reachable(function, [ENTRY], closed)
+    names = frozenset(
+        name for each, step in enumerate(steps) if each not in undone for name in assigned_locals(step.op)
+    )
+    closed += [(index, EdgeKind.FALSE), *_ways_out(function, index, names)]
+    behind = reachable(function, [index], closed)
     if ends.isdisjoint(behind):
         return False
-    steps, undone = function.cfg.steps, reachable(function, [ENTRY], closed)
     counted = (steps[each].op for each in behind)
-    done = (step.op for index, step in enumerate(steps) if index not in undone)
-    names = {name for op in done for name in assigned_locals(op)}
     names |= {op.target.id for op in counted if isinstance(op, Update) and isinstance(op.target, Name)}
-    if _decides(function, behind, frozenset(names), ends, closed):
+    if _decides(function, behind, names, ends, closed):
         return False
     return function is flow.function or not any(
         _is_asked(context, caller, call, acks)
@@ -159,6 +157,19 @@ def _is_acked_after(
         for call in calls_by_result(caller).values()
         if context.own_method(caller, call.func) is function
     )
+
+
+def _ways_out(function: Function, index: int, names: frozenset[str]) -> list[tuple[int, EdgeKind]]:
+    """Return the edges that leave the loops around a step because the work was done: `while not done`."""
+    steps, loops = function.cfg.steps, [body for body in function.cfg.bodies.values() if index in body]
+    return [
+        (each, edge.kind)
+        for body in loops
+        for each in body
+        if isinstance(test := steps[each].op, Test) and mentions_any(test.condition, names)
+        for edge in steps[each].edges
+        if edge.target not in body
+    ]
 
 
 def _is_asked(context: RuleContext, caller: Function, call: Call, acks: list[Completed]) -> bool:

@@ -27,12 +27,13 @@ from ackdoctor.topology.remote_writes import project_methods
 
 _DEFERS = {  # methods that send later, by the class or package of the client
     "send": ("org.apache.kafka.clients.producer.", "kafka.KafkaProducer", "kafka.producer.KafkaProducer"),
-    "produce": ("confluent_kafka.",),
+    "produce": ("confluent_kafka.", "pykafka."),
     "mutate": ("org.apache.hadoop.hbase.client.BufferedMutator",),
     "add": ("org.elasticsearch.action.bulk.BulkProcessor", "org.opensearch.action.bulk.BulkProcessor"),
     "publish": ("google.cloud.pubsub", "com.google.cloud.pubsub."),
     "addUserRecord": ("com.amazonaws.services.kinesis.producer.",),
 }
+_AWAITS, _AWAITING = "get_sync_producer", "sync"  # a method and an option that make a client which waits
 _DEPTH = 3  # calls followed from the bolt
 _FLUSHES = frozenset("flush commitTransaction commit_transaction close".split())
 _LISTENS = frozenset("add_callback add_errback add_both add_done_callback".split())  # on a dropped future
@@ -100,8 +101,19 @@ def _starts(context: RuleContext, function: Function, call: Call) -> bool:
     if name.lower().endswith(ASYNC_SUFFIX):
         return True
     clients = _DEFERS.get(name)
-    return clients is not None and any(
+    deferred = clients is not None and any(
         each.startswith(clients) for each in origins(context, function, call.func.obj)
+    )
+    return deferred and not _awaits(context, function)
+
+
+def _awaits(context: RuleContext, function: Function) -> bool:
+    """Whether the class of a call, or the component, makes a client that waits for each record."""
+    cls = context.program.owner(function)
+    code = (*context.functions, *(cls.methods.values() if cls is not None else ()))
+    calls = (call for each in code for call in calls_by_result(each).values())
+    return any(
+        last_name(call.func) == _AWAITS or any(arg.name == _AWAITING for arg in call.args) for call in calls
     )
 
 

@@ -240,6 +240,11 @@ def _hidden_failures(around: str, then: str, caught: str) -> list[tuple[int, boo
         ("for (int i = 0; i < 3; i++) {{ {} }} out.ack(input);", "break;", ""),
         ("int n = 0; while (n < 3) {{ {} }} out.ack(input);", "break;", "n++;"),
         ("boolean ok = false; {} if (!ok) log.warn(1); out.ack(input);", "ok = true;", ""),
+        (
+            "boolean ok = false; int n = 0; while (!ok && n < 3) {{ {} }} out.ack(input);",
+            "ok = true;",
+            "n++;",
+        ),
     ],
 )
 def test_a_failed_write_that_is_acked(around, then, caught):
@@ -251,6 +256,7 @@ def test_a_failed_write_that_is_acked(around, then, caught):
     [
         ("for (int i = 0; i < 3; i++) {{ {} }} out.fail(input);", "out.ack(input); return;", ""),
         ("while (true) {{ {} }} out.ack(input);", "break;", ""),
+        ("boolean ok = false; while (!ok) {{ {} }} out.ack(input);", "ok = true;", ""),
         (
             "int n = 0; while (n < 3) {{ {} }} if (n < 3) out.ack(input); else out.fail(input);",
             "break;",
@@ -305,3 +311,40 @@ class Made(Bolt):
 {text}"""
     )
     assert [each.must for each in facts.faults if each.code == "ACK102"] == [True] * count
+
+
+@pytest.mark.parametrize(
+    ("caught", "lines"),
+    [("throw new FailedException(e);", []), ("log.warn(1, e);", [6])],
+)
+def test_a_resource_whose_close_fails(caught, lines):
+    source = f"""
+    public class Made extends BaseBasicBolt {{
+      private javax.sql.DataSource db;
+      public void execute(Tuple input, BasicOutputCollector collector) {{
+        java.sql.Connection c = null;
+        try {{ c = db.getConnection(); c.prepareStatement(input.getString(0)).executeUpdate(); }}
+        catch (java.sql.SQLException e) {{ {caught} }}
+        finally {{ try {{ c.close(); }} catch (java.sql.SQLException e) {{ log.warn(2, e); }} }}
+      }}
+      public void declareOutputFields(OutputFieldsDeclarer declarer) {{ }}
+    }}
+    """
+    found = java_facts(source).faults
+    assert [each.place.line for each in found if each.code == "ACK102"] == lines
+
+
+def test_a_handler_of_other_errors_that_acks():
+    source = """
+    public class Made extends BaseRichBolt {
+      private OutputCollector out; private javax.sql.DataSource db;
+      public void prepare(Map c, TopologyContext t, OutputCollector o) { out = o; }
+      public void execute(Tuple input) {
+        try { db.getConnection().prepareStatement(input.getString(0)).executeUpdate(); out.ack(input); }
+        catch (java.sql.SQLException e) { log.warn(1, e); }
+        catch (IllegalArgumentException e) { log.warn(2, e); out.ack(input); }
+      }
+      public void declareOutputFields(OutputFieldsDeclarer declarer) { }
+    }
+    """
+    assert [each for each in java_facts(source).faults if each.code == "ACK102"] == []

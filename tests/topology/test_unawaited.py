@@ -139,3 +139,24 @@ class Forward(Bolt):
 """
     )
     assert len([each for each in facts.faults if "before its effect" in each.message]) == count
+
+
+@pytest.mark.parametrize(
+    ("maker", "count"), [("get_producer()", 1), ("get_producer(sync=True)", 0), ("get_sync_producer()", 0)]
+)
+def test_a_producer_of_pykafka(maker: str, count: int) -> None:
+    facts = python_facts(
+        f"""
+from pykafka import KafkaClient
+from pystorm.bolt import Bolt
+
+class Forward(Bolt):
+    def initialize(self, conf, context):
+        topic = KafkaClient(hosts=conf["hosts"]).topics[b"done"]
+        self.producer = topic.{maker}
+
+    def process(self, tup):
+        self.producer.produce(tup.values[0])
+"""
+    )
+    assert len([each for each in facts.faults if "before its effect" in each.message]) == count
