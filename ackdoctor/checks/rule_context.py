@@ -342,7 +342,8 @@ class RuleContext:
         """
         function, span, visit = _place(at)
         path = path or visit
-        feasible = feasible_path(path, self._engine.verb_names) if path is not None else None
+        methods = {function.name for function in self.functions}
+        feasible = feasible_path(path, self._engine.verb_names, methods) if path is not None else None
         if isinstance(at, (Completed, Emitted, Stored)):
             token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
