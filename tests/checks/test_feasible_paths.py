@@ -409,3 +409,19 @@ def test_java_objects_with_one_value(made, test, methods, fail, confidence):
     found = java_findings(source)
 
     assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
+
+
+@pytest.mark.parametrize(("second", "confidence"), [("done", "may"), ("isLate", "must")])
+def test_one_method_of_a_result_asked_twice(second, confidence):
+    source = f"""
+        public void execute(Tuple input) {{
+            Outcome outcome = client.send(input.getString(0));
+            if (outcome.done()) {{
+                collector.ack(input);
+            }} else if (!outcome.{second}()) {{
+                collector.fail(input);
+            }}
+        }}
+    """
+
+    assert [f.confidence.word for f in java_findings(source) if f.code == "ACK101"] == [confidence]
