@@ -228,6 +228,7 @@ def _reads_values(flow: Flow) -> bool:
 
 
 _APPENDS = CONTAINER_STORES - {"update", "setdefault"}
+_LISTS = frozenset(name for name in COLLECTION_WRAPPERS if not name.lower().endswith("set"))
 _KEYED = frozenset(("putIfAbsent", "computeIfAbsent"))  # of these, those that return the value of a key
 _EMPTIES = frozenset(
     "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast del".split()
@@ -285,6 +286,8 @@ def _adds_rows(use: Use) -> bool:
         return False
     if use.how not in _KEYED and not (use.how == "put" and len(use.values) > 1):
         return True
+    if use.how in _KEYED and not _makes_list(use.function, use.values[-1]):
+        return False
     value = use.values[1] if use.how == "put" else Name(use.result)
     return any(
         isinstance(call.func, Attr)
@@ -292,6 +295,15 @@ def _adds_rows(use: Use) -> bool:
         and call.func.name in _APPENDS
         and len(call.args) == 1
         for call in calls_by_result(use.function).values()
+    )
+
+
+def _makes_list(function: Function, value: Expr) -> bool:
+    """Whether a default value is a new list, or a closure that makes one."""
+    made = function.closures[value.key] if isinstance(value, Closure) else function
+    calls = calls_by_result(made).values()
+    return any(
+        last_name(call.func) in _LISTS and (made is not function or call.result == value) for call in calls
     )
 
 

@@ -136,13 +136,6 @@ def result_subjects(function: Function) -> frozenset[Expr]:
 
 
 @memoize
-def conditions(function: Function) -> frozenset[Expr]:
-    """The normal forms of the conditions that a function tests."""
-    tests = (step.op for step in function.cfg.steps if isinstance(step.op, Test))
-    return frozenset(normalise(op.condition)[0] for op in tests)
-
-
-@memoize
 def _subjects_of_tests(function: Function) -> Mapping[Expr, frozenset[str]]:
     """The subject of each test, and the locals in it."""
     conditions = (step.op.condition for step in function.cfg.steps if isinstance(step.op, Test))

@@ -7,8 +7,7 @@ number.  Some truths follow from the path itself: a new list is empty, a list th
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from ackdoctor.flow.expressions import RESULT, last_name, parts_of, subexpressions
-from ackdoctor.flow.facts import conditions
+from ackdoctor.flow.expressions import RESULT, last_name, name_words, parts_of, subexpressions
 from ackdoctor.flow.pure_calls import is_read_only
 from ackdoctor.libraries.vocabulary import (
     COLLECTION_WRAPPERS,
@@ -36,6 +35,9 @@ from ackdoctor.model.cfg import (
     Star,
 )
 
+_TAKES = frozenset(
+    "next read poll take pop remove receive recv fetch consume try increment decrement".split()
+)
 _STORES = CONTAINER_STORES - CONTAINER_BULK_STORES  # they add at least one element
 
 
@@ -200,15 +202,15 @@ class ValueNumbers:
     def call(self, frame: Frame, function: Function, call: Call) -> None:
         """Number the result of a call that the path does not enter: as that of an equal call, unless objects changed.
 
-        A call is taken to change its receiver if the code ignores the result, or passes no arguments and does more
-        with the result than test it.  It changes a collection that the path has made if it is called on it or gets it.
+        A call is taken to change its receiver if the code ignores the result, or if its name says that it takes
+        something from it.  It changes a collection that the path has made if it is called on it or gets it.
         """
         func, args = call.func, [self.of(frame, arg.value) for arg in call.args]
         reads = is_read_only(call)
         if isinstance(func, Attr) and func.obj != Name(function.receiver) and not reads:
             receiver = self.of(frame, func.obj)
-            steps = not args and call.result not in conditions(function)  # such as `rows.next()`
-            if call.dropped or steps or receiver in self.made or func.name in CONTAINER_STORES:
+            takes = not _TAKES.isdisjoint(name_words(func.name)[:1])
+            if call.dropped or takes or receiver in self.made or func.name in CONTAINER_STORES:
                 self._change_receiver(receiver, func.name, args)
         for number in self._passed(frame, call) if not reads else ():
             self.change(number)
