@@ -342,7 +342,7 @@ class RuleContext:
         """
         function, span, visit = _place(at)
         path = path or visit
-        feasible = feasible_path(path) if path is not None else None
+        feasible = feasible_path(path, self._engine.verb_names) if path is not None else None
         if isinstance(at, (Completed, Emitted, Stored)):
             token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
