@@ -32,6 +32,7 @@ _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAM
 _TABLE = r"^[ \t]*\[tool\.ackdoctor"
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _NAME = re.compile(r"[a-z]+(-[a-z]+)*")
+_SETS = re.compile(r"\\.|\[(?:[!^][^/]|[^/!^])[^]/]*\]")  # in a pattern: a quoted character, `[a-z]`
 _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 _VERSION = re.compile(r"[0-9]+(\.[0-9]+)*")
 
@@ -243,6 +244,15 @@ def _strings(value: object) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _patterns(value: object) -> tuple[str, ...]:
+    """Patterns that fit a file: `.gitignore` ignores a blank one, a comment, and a bracket that is not closed."""
+    patterns = _strings(value)
+    for text in patterns:
+        if not text.strip(" !/") or text.startswith("#") or "\0" in text or "[" in _SETS.sub("", text):
+            raise ValueError(f"must list patterns as in .gitignore, not {text!r}")
+    return patterns
+
+
 def _selectors(value: object) -> tuple[str, ...]:
     selectors = _strings(value)
     for selector in selectors:
@@ -370,11 +380,11 @@ KEYS: Mapping[str, Key] = MappingProxyType(
             "none",
         ),
         "exclude": Key(
-            _strings,
+            _patterns,
             "files and directories to skip, as in `.gitignore`; base classes in them are still read",
             "`.git`, `.venv`, `build`, `dist`, `site-packages` and similar",
         ),
-        "extend-exclude": Key(_strings, "files and directories to skip besides them", "`[]`"),
+        "extend-exclude": Key(_patterns, "files and directories to skip besides them", "`[]`"),
         "extra-bases": Key(
             _table_of(_DOTTED, '{"mylib.base.MyBolt" = "streamparse.Bolt"}'),
             "your base class → the framework's class behind it, if its source is not in the tree",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from ackdoctor.acker.versions import Profile
 from ackdoctor.acker.versions import profile as profile_of
-from ackdoctor.config import Settings, nearest
+from ackdoctor.config import Settings
 from ackdoctor.lab.faults import Plan
 from ackdoctor.lab.loader import Stub, imported
 from ackdoctor.lab.run import Options, Outcome, run
@@ -116,7 +116,11 @@ def read(
     own = str(file.resolve().relative_to(root))
     unread = {fault.path: fault for fault in report.unreadable}
     _require_readable(unread, [own])
-    judged = _chosen(file, [each for each in report.topologies if each.topology.place.path == own], name)
+    found = [each for each in report.topologies if each.topology.place.path == own]
+    if not found:  # a walk does not read a file that names no framework
+        alone = lint([file.resolve()], Settings(directory=root), root=root)
+        _require_readable({fault.path: fault for fault in alone.unreadable}, [own])
+    judged = _chosen(file, found, name)
     without = [node.cls.split(".") for node in judged.topology.nodes if node.code is None]
     _require_readable(unread, [path for path in unread if any(Path(path).stem in names for names in without)])
     return Trial(
@@ -141,7 +145,7 @@ def _chosen(file: Path, found: Sequence[Judged], name: str | None) -> Judged:
         raise UsageError(f"{file} has {len(names)} topologies; name one: {', '.join(names)}")
     chosen = [judged for judged in found if name in {None, judged.topology.name}]
     if not chosen:
-        raise UsageError(f"NAME: no topology is called `{name}`{nearest(name or '', names)}")
+        raise UsageError(f"NAME: no topology is called `{name}`; the file has {', '.join(names)}")
     return chosen[0]
 
 

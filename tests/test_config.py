@@ -126,6 +126,18 @@ def test_ackdoctor_toml_wins_over_a_pyproject_beside_it(tmp_path):
         ('\nselct = ["ACK101"]\n', "ackdoctor.toml:2: unknown key `selct`; did you mean `select`?"),
         ("select = 3\n", "ackdoctor.toml:1: `select` must be a list of strings"),
         (
+            'exclude = ["\\u0000"]\n',
+            "ackdoctor.toml:1: `exclude` must list patterns as in .gitignore, not '\\x00'",
+        ),
+        *(
+            (
+                f'min-severity = "info"\n{key} = ["gen", {text!r}]\n',
+                f"ackdoctor.toml:2: `{key}` must list patterns as in .gitignore, not {text!r}",
+            )
+            for key in ("exclude", "extend-exclude")
+            for text in ("", " ", "[!]", "!", "/", "# gen", "[", "a/[b", "[]")
+        ),
+        (
             "select = []\n",
             "ackdoctor.toml:1: `select` names no rule; without it all rules that are on by default run",
         ),

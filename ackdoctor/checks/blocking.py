@@ -21,6 +21,7 @@ from ackdoctor.model.cfg import (
     Expr,
     Function,
     Global,
+    Item,
     Literal,
     Mix,
     Next,
@@ -218,10 +219,10 @@ def origins(context: RuleContext, function: Function, expr: Expr, depth: int = 0
     made = list(_makers(context, function, expr)) if depth < _DEEPEST else []
     for owner, value in made:
         yield from origins(context, owner, value.func if isinstance(value, Call) else value, depth + 1)
-    if not made and isinstance(expr, (Attr, Global)):
+    if not made and isinstance(expr, (Attr, Global, Item)):
         yield from context.qualified_names(function, expr)
-        if isinstance(expr, Attr):
-            yield from origins(context, function, expr.obj, depth + 1)
+        if isinstance(expr, (Attr, Item)):
+            yield from origins(context, function, expr.obj, depth)
 
 
 def _makers(context: RuleContext, function: Function, expr: Expr) -> Iterator[tuple[Function, Expr | Call]]:

@@ -8,6 +8,7 @@ from ackdoctor.checks.facts.spouts import with_callees
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Completed, Emitted, Flow
 from ackdoctor.flow.expressions import assigned_targets, calls_by_result
+from ackdoctor.flow.witness import line_text
 from ackdoctor.model.cfg import (
     ENTRY,
     Attr,
@@ -46,12 +47,11 @@ def ack108_off_thread_completion(context: RuleContext) -> Iterator[Finding]:
         if verb is None or (locked and not _uses_default_anchors(context, event)):
             continue
         if context.is_first(event.step):
-            advice = complete_on_framework_thread()
-            if locked:
-                advice = emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))
-            runner, line = event.deferral.runner, event.deferral.step.span.line
+            line = line_text(event.deferral, event.function)
             words = context.words(
-                does=verb, thread=context.phrase("thread", runner=runner, line=line), advice=advice
+                does=verb,
+                thread=context.phrase("thread", runner=event.deferral.runner, line=line),
+                advice=_advice(context),
             )
             yield context.finding(
                 words,
@@ -61,6 +61,15 @@ def ack108_off_thread_completion(context: RuleContext) -> Iterator[Finding]:
                 path=event.path,
                 token=event.token if isinstance(event, Completed) else None,
             )
+
+
+def _advice(context: RuleContext) -> str:
+    if not context.is_bolt:
+        method = next(entry.method for entry in context.role.entries if entry.kind is EntryKind.NEXT)
+        return context.phrase("spout", method=method)
+    if context.discipline.thread_safe:
+        return emit_off_thread(context.role, auto_ack=bool(context.component.auto_ack))
+    return complete_on_framework_thread()
 
 
 def _uses_default_anchors(context: RuleContext, event: Completed | Emitted) -> bool:

@@ -342,7 +342,7 @@ class RuleContext:
         """
         function, span, visit = _place(at)
         path = path or visit
-        feasible = feasible_path(path) if path is not None else None
+        feasible = self._feasible(path) if path is not None else None
         if isinstance(at, (Completed, Emitted, Stored)):
             token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
@@ -371,6 +371,7 @@ class RuleContext:
             dialect=self.dialect.name,
             evidence=replace(evidence, steps=steps),
             cause="|".join((function.qualname, words.case, *(step.note for step in steps[-6:-1]))),
+            price=cost,
             help=self._in_own_notation(words.help),
             home=home if home != site.path else "",
             heritage=self._heritage(function),
@@ -380,6 +381,11 @@ class RuleContext:
         if path is not None and token is not None:
             self.claims.append(Claim(finding, words.case, token, path, visit))
         return finding
+
+    def _feasible(self, path: Path) -> Path | None:
+        """Return a path to the same place that a run can take; None if there is none."""
+        methods = {function.name for function in self.functions}
+        return feasible_path(path, self._engine.verb_names, methods)
 
     def _confidence(self, flow: Flow | None, path: Path | None) -> Confidence:
         """Return MAY for a path that assumes an undeclared exception, or that a field is null which `prepare` sets.

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completions
 from ackdoctor.checks.facts.dataflow import derived_names, mentions_any, tuple_names
-from ackdoctor.checks.facts.fields import INITIALISERS, is_emptied, names_tick_frequency, uses
+from ackdoctor.checks.facts.fields import INITIALISERS, Use, is_emptied, names_tick_frequency, uses
 from ackdoctor.checks.facts.spouts import calls_super
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Anchors, Completed, Emitted, Ended, Flow, points_back
@@ -228,6 +228,8 @@ def _reads_values(flow: Flow) -> bool:
 
 
 _APPENDS = CONTAINER_STORES - {"update", "setdefault"}
+_LISTS = frozenset(name for name in COLLECTION_WRAPPERS if not name.lower().endswith("set"))
+_KEYED = frozenset(("putIfAbsent", "computeIfAbsent"))  # of these, those that return the value of a key
 _EMPTIES = frozenset(
     "clear pop popleft get_nowait get poll pollFirst pollLast take removeFirst removeLast del".split()
 )
@@ -268,7 +270,7 @@ def _row_fields(context: RuleContext) -> list[str]:
     for flow in context.tuple_handlers():
         derived = tuple_names(flow, flow.function)
         for use in uses(context, [flow.function]):
-            if use.how in _APPENDS and isinstance(use.place, Attr):
+            if _adds_rows(use):
                 filled.update(use.field for value in use.values if mentions_any(value, derived))
     for use in uses(context):
         if use.how in _SORTS:
@@ -276,6 +278,33 @@ def _row_fields(context: RuleContext) -> list[str]:
         elif (is_emptied(context, use) or use.how in _EMPTIES) and use.function.name not in INITIALISERS:
             emptied.add(use.field)
     return sorted(filled & emptied - summaries)
+
+
+def _adds_rows(use: Use) -> bool:
+    """Whether a use adds a row to a field; the value of a key is a summary, unless rows are added to that."""
+    if use.how not in _APPENDS or not isinstance(use.place, Attr):
+        return False
+    if use.how not in _KEYED and not (use.how == "put" and len(use.values) > 1):
+        return True
+    if use.how in _KEYED and not _makes_list(use.function, use.values[-1]):
+        return False
+    value = use.values[1] if use.how == "put" else Name(use.result)
+    return any(
+        isinstance(call.func, Attr)
+        and call.func.obj == value
+        and call.func.name in _APPENDS
+        and len(call.args) == 1
+        for call in calls_by_result(use.function).values()
+    )
+
+
+def _makes_list(function: Function, value: Expr) -> bool:
+    """Whether a default value is a new list, or a closure that makes one."""
+    made = function.closures[value.key] if isinstance(value, Closure) else function
+    calls = calls_by_result(made).values()
+    return any(
+        last_name(call.func) in _LISTS and (made is not function or call.result == value) for call in calls
+    )
 
 
 def _sends_rows(context: RuleContext, flow: Flow, emit: Emitted, field: str) -> bool:

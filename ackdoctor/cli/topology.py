@@ -185,7 +185,7 @@ def _write(form: str, report: Report, stream: StringIO, context: Context, paths:
     if form == "summary":
         summary(report.topologies, stream, context)
     elif form == "full":
-        screen(report.topologies, stream, context)
+        screen(report, stream, context)
     elif form == "json":
         document(report, stream)
     elif form == "html":

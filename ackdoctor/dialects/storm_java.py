@@ -45,7 +45,7 @@ UNTIL_RESTART = "until its worker restarts"
 # ---- what mistakes cost ----
 
 LOSSES = {  # in every framework
-    Misuse.UNANCHORED: cost("the tree ends here: a failure downstream is never replayed", Price.LOSS),
+    Misuse.UNANCHORED: cost("a failure downstream is never replayed", Price.LOSS),
     Misuse.SWALLOWED: cost("the spout sees an ack for a tuple whose work was not done", Price.LOSS),
     Misuse.EARLY: cost("a failure after the ack is never replayed", Price.LOSS),
 }
@@ -187,7 +187,8 @@ _SPOUT = Discipline(  # its collector belongs to the thread that calls nextTuple
         **UNDECLARED,
         Misuse.NO_MESSAGE_ID: UNTRACKED,
         Misuse.OFF_THREAD: cost(
-            "a SpoutOutputCollector is not thread-safe: tuples and their pending entries get lost", Price.LOSS
+            "a SpoutOutputCollector is not thread-safe: tuples and their pending entries can get lost",
+            Price.LOSS,
         ),
         Misuse.NEVER_RETURNS: cost(
             "the same thread handles ack, fail and timeouts, which never come, so its pending map only grows",
@@ -428,7 +429,7 @@ STORM = Dialect(
     objects=objects(_ROOT, tasks="task", spouts="spout", topology="topology"),
     advice={
         Misuse.UNANCHORED: "give `{name}` as the argument before the values; an emit that needs no replay may stay as it is",
-        Misuse.NO_MESSAGE_ID: "give what the source knows the record by as the last argument, and send it again in `fail`, a few times at most",
+        Misuse.NO_MESSAGE_ID: "pass the source's key of the record as the last argument, and send the record again in `fail`, a few times at most",
     },
     tick_settings=("topology.tick.tuple.freq.secs", "TOPOLOGY_TICK_TUPLE_FREQ_SECS"),
 )

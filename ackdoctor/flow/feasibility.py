@@ -6,12 +6,12 @@ step in equal states and keeps the first only.  Another one of them may be free 
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from itertools import islice, zip_longest
 
 from ackdoctor.flow.events import Path, PathPoint, points_back, with_other_start
-from ackdoctor.flow.expressions import RESULT, assigned_targets, calls_by_result
+from ackdoctor.flow.expressions import RESULT, assigned_targets, last_name
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.pure_calls import inline_calls
 from ackdoctor.flow.value_numbers import Frame, ValueNumbers
@@ -20,6 +20,7 @@ from ackdoctor.model.cfg import (
     Bind,
     Call,
     Catch,
+    Drop,
     EdgeKind,
     Expr,
     Function,
@@ -38,10 +39,12 @@ _MOST_VISITS = 10_000  # of all paths that are replayed for one finding
 _MOST_PATHS = 60
 
 
-def feasible_path(end: Path) -> Path | None:
+def feasible_path(end: Path, verbs: Collection[str], methods: Collection[str]) -> Path | None:
     """The path, or else another path to the same visit and state, on which no two conditions contradict each other.
 
-    None if there is no such path among the first `_MOST_PATHS`.  A path that is too long is not judged.
+    `verbs` are the names of the framework's calls, which do not change the objects of the code; `methods` are those of
+    the component's methods.  None if there is no such path among the first `_MOST_PATHS`.  A path that is too long is
+    not judged.
     """
     paths, visits = deque([end]), 0
     for _ in range(_MOST_PATHS):
@@ -53,7 +56,7 @@ def feasible_path(end: Path) -> Path | None:
         if visits > _MOST_VISITS:
             return end if path is end else None
         points.reverse()
-        if not _Replay().contradicts(points):
+        if not _Replay(verbs, ValueNumbers(methods)).contradicts(points):
             return path
         paths.extend(islice(_variants(path, points), _MOST_PATHS - len(paths)))
     return None
@@ -69,26 +72,18 @@ def _variants(path: Path, points: list[PathPoint]) -> Iterator[Path]:
 
 
 @dataclass(slots=True, eq=False)
-class _Entered:
-    """A call that the path has entered: its caller's frame, and the function that runs."""
-
-    caller: Frame
-    call: Call
-    function: Function
-
-
-@dataclass(slots=True, eq=False)
 class _Replay:
     """The conditions of a path: `outcomes` has the truth of each, and the step that decided it."""
 
-    numbers: ValueNumbers = field(default_factory=ValueNumbers)
+    verbs: Collection[str]
+    numbers: ValueNumbers
     outcomes: dict[tuple[int, int], tuple[bool, Step]] = field(default_factory=dict)
-    frames: list[Frame] = field(default_factory=lambda: [Frame()])
-    calls: list[_Entered] = field(default_factory=list)
+    frames: list[Frame] = field(default_factory=list)
     loops: set[object] = field(default_factory=set)
 
     def contradicts(self, points: list[PathPoint]) -> bool:
         """Whether a condition has two outcomes on the path, or another one than the path's values give it."""
+        self.frames.append(Frame(points[0].visit.function))
         return any(self._visit(point, following) for point, following in zip_longest(points, points[1:]))
 
     def _visit(self, point: PathPoint, following: PathPoint | None) -> bool:
@@ -101,7 +96,7 @@ class _Replay:
             case Call() as op if following is not None and following.visit.index == ENTRY:
                 self._enter(op, following.visit.function)
             case Call() as op:
-                self.numbers.call(frame, visit.function, op)
+                self.numbers.call(frame, op, is_verb=last_name(op.func) in self.verbs)
             case Test(condition=condition):
                 fact, positive = normalise(inline_calls(visit.function, condition))
                 asked = self.numbers.condition(frame, fact)
@@ -113,17 +108,14 @@ class _Replay:
         return False
 
     def _next(self, frame: Frame, op: Next, visit: Path, after: Path | None) -> bool:
-        """The head of a loop asks once whether there is an element: the end of a loop says nothing after a turn.
-
-        A call at the head is not compared with an equal one: it may return other elements.
-        """
-        whole = self.numbers.version(self.numbers.of(frame, op.iterable))
+        """The head of a loop asks once whether there is an element: the end of a loop says nothing after a turn."""
+        whole = self.numbers.of(frame, op.iterable)
         again = (visit.step, whole) in self.loops
         self.loops.add((visit.step, whole))
+        asked = self.numbers.version(whole)
         if op.target is not None:
-            self.numbers.assign(frame, op.target, self.numbers.new())
-        is_call = op.iterable in calls_by_result(visit.function)
-        return not again and not is_call and self._decide(whole, visit.step, after)
+            self.numbers.assign(frame, op.target, self.numbers.element(whole))
+        return not again and self._decide(asked, visit.step, after)
 
     def _assign(self, frame: Frame, op: Instr) -> None:
         numbers = self.numbers
@@ -139,19 +131,30 @@ class _Replay:
             case Return(value=value) if value is not None:
                 frame.locals[RESULT] = numbers.of(frame, value)
             case Update(target=target):
-                numbers.change(numbers.of(frame, target))
+                numbers.change(numbers.of(frame, target))  # a list
+                numbers.assign(frame, target, numbers.new())
+            case Drop(target=target):
+                numbers.drop(frame, target)
+            case Unpack(value=value):
+                whole = numbers.of(frame, value)
+                for target in assigned_targets(op):
+                    numbers.assign(frame, target, numbers.element(whole))
             case _:
                 for target in assigned_targets(op):
                     numbers.assign(frame, target, numbers.new())
 
     def _enter(self, call: Call, function: Function) -> None:
-        caller = self.frames[-1]
-        self.frames.append(self.numbers.enter(caller, call, function))
-        self.calls.append(_Entered(caller, call, function))
+        around = (each for each in reversed(self.frames) if function in each.function.closures.values())
+        frame = Frame(function, self.frames[-1], call, next(around, None))
+        self.numbers.enter(frame)
+        self.frames.append(frame)
 
     def _leave(self) -> None:
-        frame, entered = self.frames.pop(), self.calls.pop()
-        self.numbers.leave(entered.caller, entered.call, entered.function, frame)
+        """Leave a function; a method of an unknown object may be one of the component."""
+        frame, component = self.frames.pop(), self.frames[0]
+        if frame.function.receiver and not frame.has_receiver:
+            self.numbers.change(self.numbers.of(component, Name(component.function.receiver)))
+        self.numbers.leave(frame)
 
     def _decide(
         self, condition: tuple[int, int], step: Step, after: Path | None, *, positive: bool = True

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from functools import partial
 from itertools import islice
 
-from ackdoctor.flow.events import Path, PathPoint, points_back, turns_back, turns_forward
+from ackdoctor.flow.events import Deferral, Path, PathPoint, points_back, turns_back, turns_forward
 from ackdoctor.flow.expressions import callee_text, condition_text, goes_on
 from ackdoctor.flow.state import State
 from ackdoctor.flow.values import OneOf, Token
@@ -193,12 +193,12 @@ def _stage_note(visit: Path, after: Path | None, token: Token | None) -> str:
 # ---- queries of the checks ----
 
 
-def line_text(visit: Path, seen_from: Function) -> str:
-    """The line of a visit in a message about a place in `seen_from`; with the file if that is another."""
-    line = f"line {visit.step.span.line}"
-    if visit.function.path == seen_from.path:
+def line_text(at: Path | Deferral, seen_from: Function) -> str:
+    """The line of a step in a message about a place in `seen_from`; with the file if that is another."""
+    line = f"line {at.step.span.line}"
+    if at.function.path == seen_from.path:
         return line
-    return f"{line} of {visit.function.path.rpartition('/')[2]}"
+    return f"{line} of {at.function.path.rpartition('/')[2]}"
 
 
 def completions(end: Path, token: Token) -> Iterator[Path]:

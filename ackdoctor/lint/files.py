@@ -21,9 +21,10 @@ from ackdoctor.model.finding import Unreadable
 from ackdoctor.model.source import cookie_of, read_file
 
 MARK = b"ackdoctor:"  # every suppression comment contains it
-_CATCHES_ALL = re.compile(
+_INFORMS = re.compile(
     rb"catch\s{0,9}\(\s{0,9}(?:final\s{1,9})?(?:Exception|Throwable|RuntimeException)\b"
     rb"|except\s{0,9}(?::|\(?\s{0,9}(?:Base)?Exception\b)"
+    rb"|\benum\s{1,9}[A-Z]"
 )
 _ON_TOP = (
     "org.apache.stormcrawler.",
@@ -229,9 +230,9 @@ class Files:
         """Whether the file calls something like an ack, a fail or an emit."""
         return _ACTS.search(self.read(path) or b"") is not None
 
-    def catches_all(self, path: str) -> bool:
-        """Whether a file has a handler of all exceptions."""
-        return _CATCHES_ALL.search(self.read(path) or b"") is not None
+    def informs(self, path: str) -> bool:
+        """Whether a file has a handler of all exceptions, or an enum that a `switch` elsewhere may cover."""
+        return _INFORMS.search(self.read(path) or b"") is not None
 
     def digest(self, path: str) -> str:
         """Return the digest of the file's bytes; "" where the system refuses to read it."""
@@ -286,7 +287,7 @@ class Files:
             return ()
         declared, data = self.declarations(path), self.read(path) or b""
         names = capital_names(data, declared) if self.language.name == "java" else ()
-        return self.facts[path], declared, names, self.acts(path), self.catches_all(path)
+        return self.facts[path], declared, names, self.acts(path), self.informs(path)
 
     def _refuse(self, fault: Unreadable) -> None:
         if all(item.path != fault.path for item in self.unreadable):

@@ -538,7 +538,7 @@ class Project:
         return tuple(sorted(sources, key=lambda source: (source.display_path, source.path)))
 
     def _helpers(self, paths: set[str]) -> set[str]:
-        """Return the files that these import and that may ack, fail or emit for them, or hide a failure from them."""
+        """Return the files that these import and that may ack, fail or emit for them, hide a failure, or have an enum."""
         found: set[str] = set()
         known = set(paths)
         ring = near = sorted(paths)
@@ -551,14 +551,17 @@ class Project:
         return found | self._hiding(near, paths, _HELPERS - len(found))
 
     def _hiding(self, near: Iterable[str], paths: set[str], limit: int) -> set[str]:
-        """Return the files behind the nearest ones that may hide a failure, and the files between: a service that uses a store."""
+        """Return the files behind the nearest ones that may hide a failure or have an enum, and the files between them.
+
+        A service uses a store; a result has a status.
+        """
         found: set[str] = set()
         for path in near:
             if len(found) >= limit:
                 break
             if self._is_small(path):
                 behind = self._imported(path) - paths
-                hiding = {each for each in behind if self._is_small(each) and self._files.catches_all(each)}
+                hiding = {each for each in behind if self._is_small(each) and self._files.informs(each)}
                 found |= {path, *hiding} if hiding else hiding
         return found
 
@@ -569,12 +572,12 @@ class Project:
         """Whether to parse a file that is so many imports away from a component.
 
         A Java file that takes a tuple or a collector names the framework; a Python file need not.  One that the
-        component uses directly may hide a failure from it.
+        component uses directly may hide a failure from it, or have the enum of its `switch`.
         """
         if not self._is_small(path):
             return False
         if self._java and not self._files.facts[path].names_framework:
-            return depth == 1 and self._files.catches_all(path)
+            return depth == 1 and self._files.informs(path)
         return depth == 1 or self._files.acts(path)
 
     def _imported(self, path: str) -> frozenset[str]:

@@ -162,7 +162,7 @@ class Repairs:
     def _is_writable(self, offer: _Offer) -> bool:
         """Whether all files that a fix changes can be written."""
         for path in sorted(offer.paths - self._text.keys()):
-            if why := _unwritable(self._root / path):
+            if why := _unwritable(self._root, self._root / path):
                 self.refused[path] = why
                 return False
         return True
@@ -326,10 +326,12 @@ def _worse(batch: Sequence[_Offer], known: Report, found: Report) -> set[str]:
     return wrong | {each.path for each in found.unreadable if unread[each.path] == 0}
 
 
-def _unwritable(path: Path) -> str:
+def _unwritable(root: Path, path: Path) -> str:
     """Return why a file is not edited; "" for one that may be."""
     if path.is_symlink():
         return "it is a symbolic link; name its target"
+    if any(each.is_symlink() for each in path.parents if root in each.parents):
+        return "it is below a symbolic link; name the target"
     if not os.access(path, os.W_OK):
         return "it is read-only" if path.exists() else "it does not exist"
     return ""

@@ -132,6 +132,7 @@ class Finding:
     evidence: PathWitness | TreeWitness | HeapWitness
     cause: str
     fingerprint: str = ""
+    price: str = ""  # the consequence, with which `message` may end after a colon
     help: str = ""  # how to fix it, one line
     home: str = ""  # the file of the component, if `site` is in another file
     heritage: str = ""  # the base class that defines the code, if the component inherits it

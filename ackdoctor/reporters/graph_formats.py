@@ -6,7 +6,7 @@ from typing import TextIO
 
 from ackdoctor.model.topology import Edge, Judged
 from ackdoctor.reporters import printable
-from ackdoctor.reporters.layout import component_ids, marks_of, shown_edges
+from ackdoctor.reporters.layout import alike, component_ids, marks_of, shown_edges
 from ackdoctor.reporters.topology import branch_of, guarantee
 
 _MERMAID_SHAPES: Mapping[str, tuple[str, str]] = {
@@ -33,12 +33,12 @@ def mermaid(topologies: Sequence[Judged], stream: TextIO) -> None:
             before, after = _MERMAID_SHAPES.get(role, ("[", "]"))
             label = _quoted(name, classes.get(name, "not found"))
             stream.write(f"    {key}{before}{label}{after}:::{role}\n")
-        marks = marks_of(judged)
+        marks, groups = marks_of(judged), alike(judged.verdict.reasons)
         for edge in shown_edges(judged):
             label = _edge_label(edge)
             if edge in marks:
                 unsafe.append(links)
-                facts = ", ".join(judged.verdict.reasons[mark - 1].fact for mark in marks[edge])
+                facts = ", ".join(groups[mark - 1][0].fact for mark in marks[edge])
                 arrow = f"-. {_quoted(label, facts)} .->"
             else:
                 arrow = f"-- {_quoted(label)} -->"
@@ -66,9 +66,9 @@ def dot(topologies: Sequence[Judged], stream: TextIO) -> None:
             shape = _DOT_SHAPES.get(roles.get(name, ""), "box")
             label = _dot_text(name, classes.get(name, "not found"))
             stream.write(f"    {key} [shape={shape}, label={label}];\n")
-        marks = marks_of(judged)
+        marks, groups = marks_of(judged), alike(judged.verdict.reasons)
         for edge in shown_edges(judged):
-            reasons = [judged.verdict.reasons[mark - 1] for mark in marks.get(edge, ())]
+            reasons = [groups[mark - 1][0] for mark in marks.get(edge, ())]
             label = _dot_text(_edge_label(edge), *(reason.fact for reason in reasons))
             style = ', style=dashed, color="#c2410c", fontcolor="#c2410c"' if reasons else ""
             stream.write(f"    {names[edge.source]} -> {names[edge.target]} [label={label}{style}];\n")

@@ -483,7 +483,7 @@ def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
     if grown.points > 1 and not grown.dated:
         yield "the files have no times: give the interval with --every SECONDS"
     if 0 < grown.limit <= grown.last_size:
-        yield f"{grown.limit >> 20:,} MB: the last histogram holds more than that"
+        yield f"the last histogram holds more than --xmx, {bytes_in_words(grown.limit)}: is that the -Xmx of this worker?"
     elif grown.limit and grown.full_in:
         yield f"{grown.limit >> 20:,} MB are full in {grown.full_in}, at {bytes_in_words(round(grown.bytes_per_second))} a second (R2 {grown.fit:.2f})"
     elif grown.limit and grown.sufficient and grown.dated:

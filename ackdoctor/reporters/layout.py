@@ -7,10 +7,10 @@ that pass a layer share one rail.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from ackdoctor.model.topology import Edge, Judged, Node
+from ackdoctor.model.topology import Edge, Judged, Node, Place, Reason
 from ackdoctor.reporters import printable
 
 _GAP = 3  # columns between two items of a layer
@@ -26,7 +26,7 @@ _TRACKED = frozenset(
 
 @dataclass(slots=True)
 class Line:
-    """A line of text in a box; `marks` are the numbers of the reasons that make an input unsafe."""
+    """A line of text in a box; `marks` are the numbers of the groups of reasons that make an input unsafe."""
 
     text: str
     marks: tuple[int, ...] = ()
@@ -82,14 +82,28 @@ def shown_edges(judged: Judged) -> list[Edge]:
 # ---- unsafe edges ----
 
 
+def alike(reasons: Iterable[Reason]) -> list[list[Reason]]:
+    """Return the reasons in groups that differ only in their place; the groups are in the order of their first reasons."""
+    groups: dict[Reason, list[Reason]] = {}
+    for reason in reasons:
+        groups.setdefault(replace(reason, place=Place("", 0)), []).append(reason)
+    return list(groups.values())
+
+
+def places(group: Iterable[Reason]) -> str:
+    """`Count.java:12, Count.java:31`."""
+    return ", ".join(str(reason.place) for reason in group)
+
+
 def marks_of(judged: Judged) -> dict[Edge, tuple[int, ...]]:
-    """Return the numbers, from 1, of the reasons that make each unsafe edge unsafe."""
+    """Return the numbers, from 1, of the groups of `alike` reasons that make each unsafe edge unsafe."""
     edges = shown_edges(judged)
     outputs: dict[str, list[Edge]] = defaultdict(list)
     for edge in edges:
         outputs[edge.source].append(edge)
-    marks: dict[Edge, list[int]] = {}
-    for number, reason in enumerate(judged.verdict.reasons, start=1):
+    marks: dict[Edge, dict[int, None]] = {}
+    numbered = enumerate(alike(judged.verdict.reasons), start=1)
+    for number, reason in ((number, reason) for number, group in numbered for reason in group):
         if not reason.component:
             unsafe: Iterable[Edge] = edges
         elif reason.fact in _TRACKED:
@@ -100,7 +114,7 @@ def marks_of(judged: Judged) -> dict[Edge, tuple[int, ...]]:
         else:
             unsafe = [edge for edge in edges if edge.target == reason.component]
         for edge in unsafe:
-            marks.setdefault(edge, []).append(number)
+            marks.setdefault(edge, {})[number] = None
     return {edge: tuple(numbers) for edge, numbers in marks.items()}
 
 

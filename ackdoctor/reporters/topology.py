@@ -29,7 +29,9 @@ from ackdoctor.model.topology import (
 )
 from ackdoctor.reporters import Context, printable
 from ackdoctor.reporters.drawing import draw
+from ackdoctor.reporters.layout import alike, places
 from ackdoctor.reporters.tables import block
+from ackdoctor.reporters.topology_advice import Advice
 
 _MAX_NEXT = 2  # reasons that a sentence names after the first
 _MAX_ROWS = 40
@@ -87,9 +89,9 @@ def words(word: Word) -> str:
 
 
 def guarantee(verdict: Verdict) -> str:
-    """`at most once, and may repeat`, `unknown (at most exactly once; at worst at most once)`."""
+    """`at most once, and may repeat`, `unknown (at best exactly once; at worst at most once)`."""
     if verdict.lower is not verdict.upper:
-        return f"unknown (at most {words(verdict.upper)}; at worst {words(verdict.lower)})"
+        return f"unknown (at best {words(verdict.upper)}; at worst {words(verdict.lower)})"
     text = words(verdict.lower)
     if verdict.lower is Word.AT_MOST_ONCE and verdict.may_repeat:
         text += ", and may repeat"
@@ -111,7 +113,8 @@ def sentences(judged: Judged) -> list[str]:
     undecided = verdict.lower is not verdict.upper and verdict.gaps
     if undecided:
         texts.append(f"It depends on {verdict.gaps[0].place}: {verdict.gaps[0].why}")
-    facts = [reason for reason in verdict.reasons if not (undecided and not reason.sure)]
+    reasons = (reason for reason in verdict.reasons if not (undecided and not reason.sure))
+    facts = [group[0] for group in alike(reasons)]
     if facts and not undecided:
         texts.append(f"{_fact(facts[0], judged)}{_result(facts[0])}")
         facts = facts[1:]
@@ -165,23 +168,24 @@ def summary(topologies: Sequence[Judged], stream: TextIO, context: Context) -> N
         stream.writelines(f"{line}\n" for line in _head(judged, context))
 
 
-def screen(topologies: Sequence[Judged], stream: TextIO, context: Context) -> None:
-    """Write each topology: its sentences, its drawing, its settings and its defects.
+def screen(report: Report, stream: TextIO, context: Context) -> None:
+    """Write each topology: its sentences, its drawing, its reasons with their help, its settings and its defects.
 
     A branch of the same topology leaves out what is as in the branches before it.
     """
+    advice = Advice(report.findings)
     written: dict[tuple[str, ...], set[str]] = {}
-    for number, judged in enumerate(topologies):
+    for number, judged in enumerate(report.topologies):
         stream.write("\n" * bool(number))
         stream.writelines(f"{line}\n" for line in _head(judged, context))
         topology = judged.topology
         before = written.setdefault((topology.name, topology.kind, topology.place.path), set())
         blocks = [
             draw(judged, context, context.width - len(_INDENT)),
-            _reasons(judged, context),
+            _reasons(judged, context, advice),
             _gaps(judged, context.width),
             _settings(judged, context),
-            _defects(judged, context.width),
+            _defects(judged, context, advice),
             _notes(judged.verdict, context.width),
         ]
         new = [each for each in blocks if each and each not in before]
@@ -212,16 +216,28 @@ def _head(judged: Judged, context: Context) -> Iterator[str]:
         yield context.palette.paint("faint", line)
 
 
-def _reasons(judged: Judged, context: Context) -> str:
+def _reasons(judged: Judged, context: Context, advice: Advice) -> str:
     lines = []
-    for number, reason in enumerate(judged.verdict.reasons, start=1):
+    explained: set[str] = set()
+    for number, group in enumerate(alike(judged.verdict.reasons), start=1):
+        reason = group[0]
         who = f"{reason.component}: " if reason.component else ""
         may = "" if reason.sure else " (may)"
         mark = context.palette.paint("error" if reason.sure else "warning", f"!{number}")
-        text = f"{who}{reason.why}, {reason.place}{may} ({reason.fact})"
+        text = f"{who}{reason.why}, {places(group)}{may} ({reason.fact})"
         first, *rest = wrap(printable(text), context.width - 6)
         lines += [f"{_INDENT}{mark} {first}", *(f"{2 * _INDENT} {line}" for line in rest)]
+        lines += _help(advice.action(reason), advice.rule(reason), explained, context)
     return "".join(f"{line}\n" for line in lines)
+
+
+def _help(action: str, code: str, explained: set[str], context: Context) -> Iterator[str]:
+    """Yield how to remove a fault, and the command that explains its rule, once for each rule."""
+    explain = f"ackdoctor explain {code}" if code and code not in explained else ""
+    explained.add(code)
+    label = f"{2 * _INDENT} = {context.palette.paint('label', 'help:')}"
+    for text in filter(None, (action, explain)):
+        yield from context.wrap(f"{label} {printable(text)}", hang=5 * " ")
 
 
 def _gaps(judged: Judged, width: int) -> str:
@@ -279,9 +295,16 @@ def _about_storm(setting: Setting) -> bool:
     return framework or not setting.effective or isinstance(setting.value, Gap)
 
 
-def _defects(judged: Judged, width: int) -> str:
-    texts = (f"{each.sure}: {each.why}, {each.place} ({each.kind})" for each in defects_of(judged))
-    return _list("defects", texts, width)
+def _defects(judged: Judged, context: Context, advice: Advice) -> str:
+    lines = []
+    explained: set[str] = set()
+    for defect in defects_of(judged):
+        text = printable(f"{defect.sure}: {defect.why}, {defect.place} ({defect.kind})")
+        lines += wrap(text, context.width, first=_INDENT, indent=2 * _INDENT)
+        finding = advice.about(defect.place, defect.why)
+        if finding is not None:
+            lines += _help(finding.help, finding.code, explained, context)
+    return "".join(f"{line}\n" for line in ("defects", *lines)) if lines else ""
 
 
 def gaps_of(judged: Judged) -> list[Gap]:

@@ -1,15 +1,15 @@
 """The HTML page of `ackdoctor topology`.  The drawing is the terminal's layout as SVG."""
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from operator import itemgetter
 from typing import TextIO
 
-from ackdoctor.model.finding import Confidence, Finding, Report, counted
-from ackdoctor.model.topology import Judged, Place, Reason, Word
+from ackdoctor.model.finding import Confidence, Report, counted
+from ackdoctor.model.topology import Judged, Reason, Word
 from ackdoctor.reporters.html import MAX_ROWS, Step, Table, table, write
-from ackdoctor.reporters.layout import Box, Layout, Link, arrange, points
+from ackdoctor.reporters.layout import Box, Layout, Link, alike, arrange, places, points
 from ackdoctor.reporters.topology import (
     branch_of,
     code_of,
@@ -20,39 +20,18 @@ from ackdoctor.reporters.topology import (
     sentences,
     setting_rows,
 )
-from ackdoctor.rulebook import (
-    ACKERS_ZERO,
-    SPOUT_EMIT_WITHOUT_ID,
-    SPOUT_WITHOUT_REPLAY,
-    TIMEOUTS_DISABLED,
-    UNANCHORED_EMIT,
-)
+from ackdoctor.reporters.topology_advice import Advice
 
 _COLUMN, _ROW = 8.0, 19.0  # pixels of a cell of the layout
 _WIDE = 130  # columns of the page on a desk
 _NARROW = (42, 58, 74)  # on a phone, the first that has room
-_RULES: Mapping[str, str] = {  # the rule about a fact, if its message is not the reason's
-    "ackers-zero": ACKERS_ZERO,
-    "spout-no-ids": SPOUT_EMIT_WITHOUT_ID,
-    "spout-no-replay": SPOUT_WITHOUT_REPLAY,
-    "timeouts-off": TIMEOUTS_DISABLED,
-    "unanchored-emit": UNANCHORED_EMIT,
-}
-_ACTIONS: Mapping[str, str] = {  # of facts about which lint has no finding
-    "bolt-acks-before-effect": "ack each tuple after its effect",
-    "bounded-retry": "after the last attempt, move the message to a dead letter instead of dropping it",
-    "source-acked-on-delivery": "let the source forget a message in the spout's `ack`, not when the spout takes it",
-    "spout-no-replay": "emit the message again in `fail`, unless its loss is meant",
-    "component-not-found": "name the file or directory with its code on the command line",
-    "file-does-not-parse": "repair the file and run the command again",
-}
 _UNADVISED = "change this, unless it is meant"
 _UNDECIDED = "decide this in a file that the command reads: the guarantee depends on it"
 
 
 def page(report: Report, stream: TextIO, *, inputs: Sequence[str], made: datetime) -> None:
     """Write the whole page; it depends on nothing but the arguments."""
-    advice = _Advice(report.findings)
+    advice = Advice(report.findings)
     steps: dict[tuple[str, str], Step] = {}
     weakest = sorted(enumerate(report.topologies), key=lambda item: _weakness(item[1]))[:MAX_ROWS]
     for number, judged in weakest:
@@ -90,37 +69,16 @@ def _weakness(judged: Judged) -> tuple[int, int]:
 # ---- what to do first ----
 
 
-class _Advice:
-    """The findings of lint about the same faults, which have the help."""
-
-    def __init__(self, findings: Sequence[Finding]) -> None:
-        self._by_message = {(_place(each), each.message): each for each in findings}
-        self._by_rule = {(_place(each), each.code): each for each in findings}
-
-    def about(self, place: Place, why: str, fact: str = "") -> Finding | None:
-        """Return the finding about a reason or a defect; None if lint reports none there."""
-        return self._by_message.get((place, why)) or self._by_rule.get((place, _RULES.get(fact, "")))
-
-    def rule(self, reason: Reason) -> str:
-        """Return the code of the rule about a reason; '' if there is none."""
-        finding = self.about(reason.place, reason.why, reason.fact)
-        return finding.code if finding is not None else _RULES.get(reason.fact, "")
-
-
-def _place(finding: Finding) -> Place:
-    return Place(finding.site.path, finding.site.span.line)
-
-
-def _steps(judged: Judged, key: str, advice: _Advice) -> Iterator[Step]:
+def _steps(judged: Judged, key: str, advice: Advice) -> Iterator[Step]:
     """Yield what to do for one topology: its reasons, what the files do not decide, and the defects."""
     name = judged.topology.name
-    reasons = list(enumerate(judged.verdict.reasons, start=1))
-    for number, reason in (item for item in reasons if item[1].sure):
-        yield _step_of_reason(reason, name, f"{key}-r{number}", advice)
+    numbered = list(enumerate(alike(judged.verdict.reasons), start=1))
+    for number, group in (item for item in numbered if item[1][0].sure):
+        yield _step_of_reasons(group, name, f"{key}-r{number}", advice)
     for gap in judged.verdict.gaps:
         yield Step(action=_UNDECIDED, place=str(gap.place), why=f"{name}: {gap.why}", target=f"{key}-gaps")
-    for number, reason in (item for item in reasons if not item[1].sure):
-        yield _step_of_reason(reason, name, f"{key}-r{number}", advice)
+    for number, group in (item for item in numbered if not item[1][0].sure):
+        yield _step_of_reasons(group, name, f"{key}-r{number}", advice)
     for defect in defects_of(judged):
         finding = advice.about(defect.place, defect.why)
         if finding is not None and finding.help and defect.sure != "information":
@@ -134,12 +92,11 @@ def _steps(judged: Judged, key: str, advice: _Advice) -> Iterator[Step]:
             )
 
 
-def _step_of_reason(reason: Reason, name: str, target: str, advice: _Advice) -> Step:
-    finding = advice.about(reason.place, reason.why, reason.fact)
-    help_text = finding.help if finding is not None else ""
+def _step_of_reasons(group: Sequence[Reason], name: str, target: str, advice: Advice) -> Step:
+    reason = group[0]
     return Step(
-        action=help_text or _ACTIONS.get(reason.fact, _UNADVISED),
-        place=str(reason.place),
+        action=advice.action(reason) or _UNADVISED,
+        place=places(group),
         why=f"{name}{f', {reason.component}' if reason.component else ''}: {reason.why}",
         code=advice.rule(reason),
         sure=reason.sure,
@@ -150,8 +107,9 @@ def _step_of_reason(reason: Reason, name: str, target: str, advice: _Advice) -> 
 # ---- one topology ----
 
 
-def _topology(judged: Judged, number: int, advice: _Advice) -> dict[str, object]:
+def _topology(judged: Judged, number: int, advice: Advice) -> dict[str, object]:
     topology, verdict = judged.topology, judged.verdict
+    groups = alike(verdict.reasons)
     wide = arrange(judged, _WIDE)
     narrow = next((layout for width in _NARROW if (layout := arrange(judged, width))), wide)
     gaps = gaps_of(judged)
@@ -170,8 +128,8 @@ def _topology(judged: Judged, number: int, advice: _Advice) -> dict[str, object]
             for css, layout in (("wide", wide), ("narrow", narrow))
             if layout is not None
         ],
-        "reasons": [(each, str(each.place), advice.rule(each)) for each in verdict.reasons[:MAX_ROWS]],
-        "more_reasons": len(verdict.reasons) - MAX_ROWS,
+        "reasons": [(each[0], places(each), advice.rule(each[0])) for each in groups[:MAX_ROWS]],
+        "more_reasons": len(groups) - MAX_ROWS,
         "gaps": [(str(gap.place), gap.why) for gap in gaps[:MAX_ROWS]],
         "more_gaps": len(gaps) - MAX_ROWS,
         "tables": _tables(judged),
@@ -261,12 +219,13 @@ def _line(link: Link, layout: Layout, judged: Judged) -> dict[str, object]:
     last_x, last_y = corners[-1]
     corners[-1] = (last_x, last_y + (link.lower.height if link.lower.rail else 0.6))
     marks = sorted(_marks(link, layout)) if link.unsafe else []
-    sure = any(judged.verdict.reasons[mark - 1].sure for mark in marks)
+    groups = alike(judged.verdict.reasons)
+    sure = any(groups[mark - 1][0].sure for mark in marks)
     return {
         "css": ("unsafe" if sure else "doubt") if link.unsafe else "safe",
         "arrow": not link.lower.rail,
         "path": "M" + "L".join(f"{x * _COLUMN:.1f},{y * _ROW:.1f}" for x, y in corners),
-        "title": "; ".join(judged.verdict.reasons[mark - 1].why for mark in marks),
+        "title": "; ".join(groups[mark - 1][0].why for mark in marks),
     }
 
 

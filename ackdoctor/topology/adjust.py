@@ -75,17 +75,14 @@ def _adjusted(finding: Finding, uses: Iterable[_Use]) -> Finding:
     known = list(uses)
     if not known or any(use.wiring.graph.gaps for use in known):
         return finding
+    what = finding.message.removesuffix(f": {finding.price}")
     why = _costs_nothing(finding, known)
     if why:
-        return replace(
-            finding, severity=Severity.INFO, message=f"{finding.message}; here it costs nothing: {why}"
-        )
+        return replace(finding, severity=Severity.INFO, message=f"{what}; this costs nothing: {why}")
     why = _costs_nothing_yet(finding, known)
     if why:
         severity = min(finding.severity, Severity.WARNING)
-        return replace(
-            finding, severity=severity, message=f"{finding.message}; here it costs nothing yet: {why}"
-        )
+        return replace(finding, severity=severity, message=f"{what}; this costs nothing yet: {why}")
     if _CONDITION in finding.message and all(_is_replayed(use) for use in known):
         spouts = ", ".join(dict.fromkeys(f"`{spout}`" for use in known for spout in _feeding(use)))
         return replace(finding, message=finding.message.replace(_CONDITION, f" by {spouts}"))

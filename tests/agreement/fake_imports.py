@@ -1,6 +1,7 @@
 """Fake modules for components that are only examples: any import succeeds, and any call returns a value."""
 
 import ast
+import io
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -9,6 +10,7 @@ from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_loader
 from types import ModuleType
 from typing import Any
+from unittest import mock
 
 from typing_extensions import Self
 
@@ -140,20 +142,33 @@ class _Finder:
 
 @contextmanager
 def fake_imports(answers: Answers, sources: Sequence[str]) -> Iterator[None]:
-    """Provide a fake for every module that does not exist, and for the libraries of examples, while these sources run."""
+    """Provide a fake for every module that does not exist, and for the libraries of examples, while these sources run.
+
+    What they write to a file stays in memory.
+    """
     errors = {name for source in sources for name in _caught(ast.parse(source))}
     first, last = _Finder(answers, errors, _LIBRARIES), _Finder(answers, errors)
     real = {name: sys.modules.pop(name) for name in [*sys.modules] if name.partition(".")[0] in _LIBRARIES}
     sys.meta_path.insert(0, first)
     sys.meta_path.append(last)
     try:
-        yield
+        with mock.patch("builtins.open", _open):
+            yield
     finally:
         sys.meta_path.remove(first)
         sys.meta_path.remove(last)
         for name in (*first.made, *last.made):
             sys.modules.pop(name, None)
         sys.modules.update(real)
+
+
+_open_file = open
+
+
+def _open(file: Any, mode: str = "r", *args: Any, **kwargs: Any) -> Any:
+    if not set("wax+").intersection(mode):
+        return _open_file(file, mode, *args, **kwargs)
+    return io.BytesIO() if "b" in mode else io.StringIO()
 
 
 def _caught(tree: ast.AST) -> Iterator[str]:

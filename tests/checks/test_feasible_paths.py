@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.checks.sources import findings, in_bolt, java_findings
+from tests.checks.sources import findings, in_bolt
 
 HEALTHY = {
     "a parameter": """
@@ -151,6 +151,38 @@ HEALTHY = {
                 self.fail(tup)
                 return
     """,
+    "a parameter, around a call of a client": """
+        def process(self, tup):
+            kind, row = tup.values
+            self.check(tup, kind)
+            self.client.write(kind, row)
+            if kind == "a":
+                self.ack(tup)
+        def check(self, tup, kind):
+            if kind != "a":
+                self.fail(tup)
+    """,
+    "a call that only reads": """
+        def process(self, tup):
+            key = tup.values[0]
+            self.check(tup, key)
+            if self.rules.is_valid(key):
+                self.ack(tup)
+        def check(self, tup, key):
+            if not self.rules.is_valid(key):
+                self.fail(tup)
+    """,
+    "a list that a closure fills": """
+        def process(self, tup):
+            failed = []
+            def bad(reason):
+                failed.append(reason)
+                self.fail(tup)
+            if tup.values[0] is None:
+                bad("none")
+            if not failed:
+                self.ack(tup)
+    """,
 }
 
 MISTAKES = {
@@ -290,6 +322,159 @@ MISTAKES = {
             if kind != "a":
                 self.fail(tup)
     """,
+    "two counters": """
+        def process(self, tup):
+            good = 0
+            bad = 0
+            for row in tup.values[0]:
+                if row:
+                    good += 1
+                else:
+                    bad += 1
+            if good:
+                self.ack(tup)
+                return
+            if bad:
+                return
+            self.ack(tup)
+    """,
+    "the value before an update": """
+        def process(self, tup):
+            total = tup.values[0]
+            before = total
+            total += tup.values[1]
+            if before == 0:
+                self.fail(tup)
+                return
+            if total == 0:
+                return
+            self.ack(tup)
+    """,
+    "a list whose elements are replaced": """
+        def process(self, tup):
+            rows = list(tup.values[0])
+            rows[:] = [r for r in rows if work(r)]
+            if not rows:
+                return
+            self.ack(tup)
+    """,
+    "a second call of other code": """
+        def process(self, tup):
+            row = tup.values[0]
+            done = work(row)
+            if not done:
+                done = work(row)
+                if done:
+                    return
+                self.fail(tup)
+                return
+            self.ack(tup)
+    """,
+    "a flag that a closure sets": """
+        def process(self, tup):
+            failed = False
+            def mark(row):
+                nonlocal failed
+                if row is None:
+                    failed = True
+            for row in tup.values[0]:
+                mark(row)
+            if failed:
+                return
+            self.ack(tup)
+    """,
+    "a list that a closure fills": """
+        def process(self, tup):
+            errors = []
+            def mark(row):
+                errors.append(row)
+            for row in tup.values[0]:
+                mark(row)
+            if errors:
+                return
+            self.ack(tup)
+    """,
+    "a list that a closure in other code fills": """
+        def process(self, tup):
+            errors = []
+            work(tup.values[0], lambda row: errors.append(row))
+            if errors:
+                return
+            self.ack(tup)
+    """,
+    "an object that other code gets": """
+        def process(self, tup):
+            row = tup.values[0]
+            if row["bad"]:
+                self.fail(tup)
+                return
+            work(row)
+            if row["bad"]:
+                return
+            self.ack(tup)
+    """,
+    "a parameter for further arguments": """
+        def process(self, tup):
+            kind = tup.values[0]
+            if not kind:
+                self.check(tup, kind)
+            else:
+                self.ack(tup)
+
+        def check(self, tup, *kinds):
+            if not kinds:
+                self.ack(tup)
+    """,
+    "an object of another class": """
+        def process(self, tup):
+            report = Report(False)
+            if report.get():
+                return
+            self.ack(tup)
+    """,
+    "a method called on its class": """
+        def process(self, tup):
+            self.failed = False
+            Made.check(self, tup)
+            if self.failed:
+                return
+            self.ack(tup)
+
+        def check(self, tup):
+            if tup.values[0] is None:
+                self.failed = True
+    """,
+    "a method that other code gets": """
+        def process(self, tup):
+            self.failed = False
+            work(tup.values, self.check)
+            if self.failed:
+                return
+            self.ack(tup)
+
+        def check(self, rows):
+            self.failed = True
+    """,
+    "a list in a dict under an unknown key": """
+        def process(self, tup):
+            out = {"good": [], "bad": []}
+            for row in tup.values[0]:
+                kind = row.kind
+                out[kind].append(row)
+            if out["bad"]:
+                return
+            self.ack(tup)
+    """,
+    "a list in another object": """
+        def process(self, tup):
+            bad = []
+            job = work(1)
+            job.errors = bad
+            job.run()
+            if bad:
+                return
+            self.ack(tup)
+    """,
 }
 
 
@@ -313,99 +498,3 @@ def test_the_path_shown_is_the_one_without_a_contradiction():
     (finding,) = findings(source)
 
     assert "`row is None` is true" in [step.note for step in finding.evidence.steps]
-
-
-@pytest.mark.parametrize(
-    ("fail", "confidence"), [("collector.fail(input);", {"may"}), ("", {"must"})], ids=["healthy", "mistake"]
-)
-@pytest.mark.parametrize(
-    ("made", "filled", "test"),
-    [
-        ("List<String> errors = new ArrayList<>();", 'errors.add("bad");', "errors.isEmpty()"),
-        ("List<String> errors = new LinkedList<>();", 'errors.add("bad");', "errors.size() == 0"),
-        ("Set<String> seen = new HashSet<>();", "seen.add(word);", "!seen.contains(word)"),
-        ("Map<String, Integer> seen = new HashMap<>();", "seen.put(word, 1);", "!seen.containsKey(word)"),
-    ],
-)
-def test_java_collections(made, filled, test, fail, confidence):
-    source = f"""
-        public void execute(Tuple input) {{
-            String word = input.getString(0);
-            {made}
-            if (client.isBad(word)) {{
-                {filled}
-                {fail}
-            }}
-            if ({test}) {{
-                collector.ack(input);
-            }}
-        }}
-    """
-
-    found = java_findings(source)
-
-    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
-
-
-def test_one_call_in_a_helper_and_in_its_caller():
-    source = """
-        public void execute(Tuple input) {
-            if (input.getString(0) == null) {
-                check(input);
-                return;
-            }
-            if (!check(input)) {
-                client.count();
-            }
-            collector.ack(input);
-        }
-
-        private boolean check(Tuple input) {
-            String key = input.getString(0);
-            if (key == null) {
-                collector.fail(input);
-                return false;
-            }
-            return client.has(key);
-        }
-    """
-
-    assert {f.confidence.word for f in java_findings(source) if f.code in ("ACK101", "ACK106")} == {"may"}
-
-
-@pytest.mark.parametrize(
-    ("fail", "confidence"), [("collector.fail(input);", {"may"}), ("", {"must"})], ids=["healthy", "mistake"]
-)
-@pytest.mark.parametrize(
-    ("made", "test", "methods"),
-    [
-        (
-            "AtomicBoolean failed = new AtomicBoolean(false); check(input, failed);",
-            "!failed.get()",
-            "void check(Tuple input, AtomicBoolean failed) {"
-            " if (client.isBad(input.getString(0))) { failed.set(true); FAIL } }",
-        ),
-        (
-            "Optional<String> found = check(input);",
-            "found.isPresent()",
-            "Optional<String> check(Tuple input) {"
-            " if (client.isBad(input.getString(0))) { FAIL return Optional.empty(); }"
-            ' return Optional.of("good"); }',
-        ),
-    ],
-    ids=["AtomicBoolean", "Optional"],
-)
-def test_java_objects_with_one_value(made, test, methods, fail, confidence):
-    source = f"""
-        public void execute(Tuple input) {{
-            {made}
-            if ({test}) {{
-                collector.ack(input);
-            }}
-        }}
-        private {methods.replace("FAIL", fail)}
-    """
-
-    found = java_findings(source)
-
-    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence

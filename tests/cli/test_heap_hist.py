@@ -82,11 +82,14 @@ def test_a_heap_that_does_not_grow_has_no_forecast(cut, expected, shell):
     assert ("no forecast" in outcome.out) == (cut == "22:03")
 
 
+@pytest.mark.parametrize(("size", "words"), [("1m", "1.0 MB"), ("1k", "1,024 bytes")])
 @pytest.mark.parametrize("count", [1, 3])
-def test_a_histogram_larger_than_the_heap_is_reported(count, shell):
+def test_a_histogram_larger_than_the_heap_is_reported(count, size, words, shell):
     Path("a.txt").write_text("".join(histograms(Session=[15_000, 16_000, 17_000][:count])))
-    outcome = shell("heap", "hist", "a.txt", "--xmx", "1m")
-    assert outcome.out.splitlines()[2] == "  1 MB: the last histogram holds more than that"
+    outcome = shell("heap", "hist", "a.txt", "--xmx", size)
+    assert outcome.out.splitlines()[2] == (
+        f"  the last histogram holds more than --xmx, {words}: is that the -Xmx of this worker?"
+    )
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-8-sig"])

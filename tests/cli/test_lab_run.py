@@ -149,7 +149,8 @@ def test_what_cannot_run_is_one_sentence(shell, project, name, old, new, message
         (("nothing.py",), "nothing.py is no file"),
         ((".",), "TOPOLOGY: . is a directory"),
         (("count.py",), "count.py: no topology"),
-        (("topology.py", "Other"), "no topology is called `Other`"),
+        (("broken.py",), "broken.py:1: syntax error"),
+        (("topology.py", "Other"), "no topology is called `Other`; the file has Words"),
         (("topology.py", "--kill", "cuont@1"), "did you mean `count`?"),
         (("topology.py", "--raise", "cuont@1"), "did you mean `count`?"),
         (("topology.py", "--slow", "cuont=1s"), "did you mean `count`?"),
@@ -169,6 +170,7 @@ def test_what_cannot_run_is_one_sentence(shell, project, name, old, new, message
     ],
 )
 def test_a_wrong_argument_is_one_sentence(shell, project, arguments, message):
+    (project / "broken.py").write_text("def (:\n")  # without a name that lint looks for
     code, out, err = shell("lab", "run", *arguments)
     assert (code, out, err.count("\n")) == (2, "", 1)
     assert message in err

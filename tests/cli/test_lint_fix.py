@@ -133,6 +133,18 @@ def test_a_symbolic_link_is_left_alone(shell, tmp_path_factory):
     assert "ackdoctor: a.py: not fixed: it is a symbolic link; name its target\n" in outcome.err
 
 
+def test_a_file_below_a_symbolic_link_is_left_alone(shell, tmp_path_factory):
+    target = tmp_path_factory.mktemp("elsewhere") / "deep" / "a.py"
+    target.parent.mkdir()
+    target.write_text(SICK)
+    Path("link").symlink_to(target.parent.parent)
+    outcome = shell("lint", "--fix")
+    assert (outcome.code, target.read_text()) == (1, SICK)
+    assert (
+        "ackdoctor: link/deep/a.py: not fixed: it is below a symbolic link; name the target\n" in outcome.err
+    )
+
+
 def test_a_file_that_changes_during_the_run_is_left_alone(shell, monkeypatch):
     Path("a.py").write_text(SICK)
     write = repair.Repairs.write

@@ -25,6 +25,14 @@ LOOP = "2016-12-01 13:21:10.741 o.a.s.util Thread-24-{0}-executor[5 5] [ERROR] A
 DIED = '2016-12-01 13:21:10.790 o.a.s.util Thread-24-{0}-executor[5 5] [ERROR] Halting process: ("Worker died")\njava.lang.RuntimeException: ("Worker died")\n\tat org.apache.storm.util$exit_process_BANG_.doInvoke(util.clj:341) [storm-core-1.2.1.jar:1.2.1]\n'
 QUEUE = "\tat org.apache.storm.utils.DisruptorQueue.consumeBatchToCursor(DisruptorQueue.java:522) ~[storm-core-1.2.1.jar:1.2.1]\n\tat java.lang.Thread.run(Thread.java:745) [?:1.8.0_202]\n"
 
+RABBIT = """2026-03-02 10:00:01,123 ERROR consumer Unhandled
+Traceback (most recent call last):
+  File "/srv/app/consumer.py", line 41, in on_message
+    ch.basic_ack(delivery_tag=method.delivery_tag)
+  File "/srv/venv/lib/python3.11/site-packages/pika/adapters/blocking_connection.py", line 2119, in basic_ack
+    self._flush_output()
+pika.exceptions.ChannelClosedByBroker: (406, "PRECONDITION_FAILED - unknown delivery tag 7")
+"""
 STATS = (
     LOOP.format("batch")
     + "java.lang.RuntimeException: java.lang.NullPointerException\n"
@@ -208,6 +216,7 @@ INCIDENTS = [
     Incident("storm#2064", "worker.log", LOOP.format("$spoutcoord-spout0") + "java.lang.RuntimeException: org.apache.zookeeper.KeeperException$NodeExistsException: KeeperErrorCode = NodeExists for /user/1\n\tat org.apache.storm.trident.topology.state.TransactionalState.setData(TransactionalState.java:123)\n", ["Trident's transactions in ZooKeeper"], ["$spoutcoord-spout0"], "at org.apache.storm.trident.topology.state.TransactionalState.setData(TransactionalState.java:123)", "upgrade to 1.0.4"),
     Incident("sparse#432", "worker.log", PRINTED, ["foreign words on the pipe"], ["count"], "at org.apache.storm.multilang.JsonSerializer.readMessage(JsonSerializer.java:154)", "ACK206"),
     Incident("Python raised", "worker.log", RAISED, ["an exception of the component's own"], ["count"], 'File "/srv/topology/count.py", line 9, in process', "marked frame"),
+    Incident("a delivery acked twice", "consumer.log", RABBIT, ["a RabbitMQ delivery acked twice"], [], 'File "/srv/app/consumer.py", line 41, in on_message', "ack each delivery once"),
     Incident("sparse#239", "count.log", CHILD, ["a component that reads no message"], [], 'File "/srv/topology/timer.py", line 4, in tick', "ACK108"),
     Incident("a supervisor kills", "supervisor.log", SUPERVISED, ["a worker without heartbeats"], [], "", "GC log"),
     Incident("killed", "supervisor.log", EXITED.format(137), ["a worker killed by SIGKILL"], [], "", "dmesg"),

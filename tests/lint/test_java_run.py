@@ -154,3 +154,33 @@ def test_a_run_on_one_language_loads_no_parser_of_another(tmp_path, content, par
         "print(len(r.findings), *sorted({'libcst', 'tree_sitter'} & set(sys.modules)))"
     )
     assert output_of(tmp_path, script) == f"1 {parser}\n"
+
+
+@pytest.mark.parametrize(("constants", "codes"), [("OK, RETRY", []), ("OK, RETRY, LATE", ["ACK101"])])
+@pytest.mark.parametrize("file", ["Status.java", "Answer.java"])
+def test_a_switch_over_an_enum_of_another_file(tmp_path, file, constants, codes):
+    bolt = """package a;
+import org.apache.storm.task.OutputCollector;
+import org.apache.storm.topology.base.BaseRichBolt;
+import org.apache.storm.tuple.Tuple;
+public class SendBolt extends BaseRichBolt {
+    private OutputCollector collector;
+    private Client client;
+    public void execute(Tuple input) {
+        Answer answer = client.send(input.getString(0));
+        switch (answer.status()) {
+            case OK:
+                collector.ack(input);
+                break;
+            case RETRY:
+                collector.fail(input);
+                break;
+        }
+    }
+}
+"""
+    files = {"SendBolt.java": bolt, "Answer.java": "package a;\nrecord Answer(Status status) {}\n"}
+    files[file] = files.get(file, "package a;\n") + f"enum Status {{ {constants} }}\n"
+    write(tmp_path, files)
+
+    assert [finding.code for finding in lint_project(tmp_path).findings] == codes

@@ -18,7 +18,7 @@ import pytest
 
 from ackdoctor.model.finding import Report, Unreadable
 from ackdoctor.model.source import Site, Span
-from ackdoctor.model.topology import Edge, Gap, Judged, Place, Reason, Word
+from ackdoctor.model.topology import Defect, Edge, Gap, Judged, Place, Reason, Word
 from ackdoctor.reporters import ASCII, COLOURED, Context, Sources
 from ackdoctor.reporters.drawing import draw
 from ackdoctor.reporters.graph_formats import dot, mermaid
@@ -35,7 +35,7 @@ HOSTILE = '<script>alert("1")</script>]]"; rm\n\x1b[31m'
 
 def on_screen(judged: Judged, width: int = 100, context: Context = PLAIN_CONTEXT) -> str:
     stream = StringIO()
-    screen([judged], stream, replace(context, width=width))
+    screen(Report(topologies=(judged,)), stream, replace(context, width=width))
     return stream.getvalue()
 
 
@@ -53,7 +53,7 @@ def test_three_sentences_name_the_guarantee_the_deciding_fact_and_the_next():
 def test_both_ends_of_an_unknown_guarantee_and_the_line_that_decides_are_named():
     open_ends = verdict(Word.AT_MOST_ONCE, Word.AT_LEAST_ONCE, gaps=[FROM_ARGUMENTS])
     assert sentences(words(open_ends)) == [
-        "WordCount: unknown (at most at least once; at worst at most once).",
+        "WordCount: unknown (at best at least once; at worst at most once).",
         "It depends on Main.java:41: ackers come from args[2].",
     ]
 
@@ -99,6 +99,18 @@ def test_an_unknown_fact_is_named_by_its_own_words():
     assert sentences(words(verdict(reasons=[odd])))[1] == "words does something (a.py:1)."
 
 
+def test_one_fault_at_several_places_is_shown_once():
+    again = replace(NO_IDS, place=Place("src/words.py", 40))
+    judged = words(verdict(reasons=[NO_IDS, again, EARLY]))
+
+    assert sentences(judged)[2] == "Next: count acks before its effect (src/count.py:51)."
+    shown = on_screen(judged)
+    assert "src/words.py:36, src/words.py:40" in shown
+    assert "!2 count: " in shown
+    assert "!3" not in shown
+    assert html(judged).count("<article") == 2
+
+
 # ---- the required guarantee ----
 
 
@@ -107,7 +119,7 @@ def test_unknown_counts_as_less_and_names_the_line_that_decides():
     assert weaker(judged, Word.AT_LEAST_ONCE)
     assert not weaker(judged, Word.AT_MOST_ONCE)
     assert list(shortfalls(judged, Word.AT_LEAST_ONCE)) == [
-        "topologies/words.py:9: error: WordCount: unknown (at most at least once; at worst at most once); "
+        "topologies/words.py:9: error: WordCount: unknown (at best at least once; at worst at most once); "
         "at least once is required",
         "Main.java:41: error: unknown: ackers come from args[2]",
     ]
@@ -291,12 +303,50 @@ def test_the_screen_fits_its_width_and_says_everything_once(width):
     assert "-o can set ackers to 0" in flat
 
 
+def test_a_reason_has_the_help_of_the_finding_about_it():
+    """The finding knows the wiring, so it may name another consequence."""
+    reason = replace(NO_IDS, fact="bolt-never-acks", why="`tup` is never acked: its tree times out")
+    finding = replace(
+        SAMPLE,
+        code="ACK101",
+        site=Site(reason.place.path, Span(reason.place.line, 1, reason.place.line, 9)),
+        message="`tup` is never acked; this costs nothing yet: no ids",
+        help="ack `tup`",
+    )
+    report = Report(topologies=(words(verdict(reasons=[reason, EARLY])),), findings=(finding,))
+    stream = StringIO()
+    screen(report, stream, PLAIN_CONTEXT)
+
+    shown = stream.getvalue().splitlines()
+    first = next(number for number, line in enumerate(shown) if "!1 words: " in line)
+    assert shown[first + 1 : first + 3] == ["     = help: ack `tup`", "     = help: ackdoctor explain ACK101"]
+    assert "     = help: ack each tuple after its effect" in shown
+
+
+def test_a_defect_has_the_help_of_the_finding_about_it():
+    defect = Defect(
+        kind="dead-key", sure="certain", place=Place("conf.yaml", 3), why="nothing reads this setting"
+    )
+    finding = replace(
+        SAMPLE, code="ACK505", site=Site("conf.yaml", Span(3, 1, 3, 9)), message=defect.why, help="delete it"
+    )
+    stream = StringIO()
+    judged = replace(words(), defects=(defect,))
+    screen(Report(topologies=(judged,), findings=(finding,)), stream, PLAIN_CONTEXT)
+
+    assert stream.getvalue().partition("\ndefects\n")[2].splitlines()[:3] == [
+        "  certain: nothing reads this setting, conf.yaml:3 (dead-key)",
+        "     = help: delete it",
+        "     = help: ackdoctor explain ACK505",
+    ]
+
+
 def test_a_branch_leaves_out_what_is_as_before():
     stream = StringIO()
     branches = [
         words(branch=f"{way} (topologies/words.py:{n})") for n, way in enumerate(("args", "!args"), 1)
     ]
-    screen(branches, stream, PLAIN_CONTEXT)
+    screen(Report(topologies=tuple(branches)), stream, PLAIN_CONTEXT)
     first, _, second = stream.getvalue().partition("\n\nWordCount: ")
     assert "if args (line 1)" in first
     assert "spout WordSpout" in first

@@ -205,3 +205,146 @@ def test_a_class_of_the_project_that_hides_errors_of_its_client(handler: str, co
         """
     ).faults
     assert [each.after_catch for each in found if each.code == "ACK102"] == [True] * count
+
+
+_TRY = """
+try {{ post(input.getString(0)); {then} }} catch (java.io.IOException e) {{ log.warn("again", e); {caught} }}
+"""
+_RETRYING_BOLT = """
+public class Made extends BaseRichBolt {{
+  private OutputCollector out; private String url;
+  public void prepare(Map c, TopologyContext t, OutputCollector o) {{ out = o; }}
+  public void execute(Tuple input) {{
+    {body}
+  }}
+  private void post(String body) throws java.io.IOException {{
+    java.net.HttpURLConnection c = (java.net.HttpURLConnection) new java.net.URL(url).openConnection();
+    c.getOutputStream().write(body.getBytes());
+  }}
+  public void declareOutputFields(OutputFieldsDeclarer d) {{ }}
+}}
+"""
+
+
+def _hidden_failures(around: str, then: str, caught: str) -> list[tuple[int, bool]]:
+    """Line and certainty of each failure that a bolt hides, whose `try` has this code around it."""
+    body = around.format(_TRY.format(then=then, caught=caught).strip())
+    facts = java_facts(_RETRYING_BOLT.format(body=body))
+    return [(fault.place.line, fault.must) for fault in facts.faults if fault.code == "ACK102"]
+
+
+@pytest.mark.parametrize(
+    ("around", "then", "caught"),
+    [
+        ("{} out.ack(input);", "", ""),
+        ("for (int i = 0; i < 3; i++) {{ {} }} out.ack(input);", "break;", ""),
+        ("int n = 0; while (n < 3) {{ {} }} out.ack(input);", "break;", "n++;"),
+        ("boolean ok = false; {} if (!ok) log.warn(1); out.ack(input);", "ok = true;", ""),
+        (
+            "boolean ok = false; int n = 0; while (!ok && n < 3) {{ {} }} out.ack(input);",
+            "ok = true;",
+            "n++;",
+        ),
+    ],
+)
+def test_a_failed_write_that_is_acked(around, then, caught):
+    assert _hidden_failures(around, then, caught) == [(5, True)]
+
+
+@pytest.mark.parametrize(
+    ("around", "then", "caught"),
+    [
+        ("for (int i = 0; i < 3; i++) {{ {} }} out.fail(input);", "out.ack(input); return;", ""),
+        ("while (true) {{ {} }} out.ack(input);", "break;", ""),
+        ("boolean ok = false; while (!ok) {{ {} }} out.ack(input);", "ok = true;", ""),
+        (
+            "int n = 0; while (n < 3) {{ {} }} if (n < 3) out.ack(input); else out.fail(input);",
+            "break;",
+            "n++;",
+        ),
+        ("boolean ok = false; {} if (ok) out.ack(input); else out.fail(input);", "ok = true;", ""),
+        (
+            "boolean ok = false; for (int i = 0; i < 3 && !ok; i++) {{ {} }} if (!ok) {{ out.fail(input); return; }} "
+            "out.ack(input);",
+            "ok = true;",
+            "",
+        ),
+    ],
+)
+def test_a_failed_write_that_is_tried_again_or_failed(around, then, caught):
+    assert _hidden_failures(around, then, caught) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "auto", "count"),
+    [
+        ("if self.save(tup.values):\n    log.debug('stored')", True, 1),
+        ("ok = self.save(tup.values)\nif not ok:\n    log.error('lost')\nself.ack(tup)", False, 1),
+        ("if self.save(tup.values):\n    self.ack(tup)\nelse:\n    self.fail(tup)", False, 0),
+        ("if not self.save(tup.values):\n    raise ValueError(tup)", True, 0),
+        ("self.results.append(self.save(tup.values))\nself.ack(tup)", False, 0),
+    ],
+)
+def test_the_result_of_a_helper_that_says_whether_it_worked(body, auto, count):
+    text = "".join(f"        {line}\n" for line in body.split("\n"))
+    facts = python_facts(
+        f"""
+import logging, pymongo
+from pystorm.bolt import Bolt
+log = logging.getLogger(__name__)
+
+class Made(Bolt):
+    auto_ack = {auto}
+
+    def initialize(self, conf, context):
+        self.rows = pymongo.MongoClient(conf["url"]).shop.rows
+
+    def save(self, row):
+        try:
+            self.rows.insert_one(row)
+            return True
+        except pymongo.errors.PyMongoError:
+            log.exception("not stored")
+            return False
+
+    def process(self, tup):
+{text}"""
+    )
+    assert [each.must for each in facts.faults if each.code == "ACK102"] == [True] * count
+
+
+@pytest.mark.parametrize(
+    ("caught", "lines"),
+    [("throw new FailedException(e);", []), ("log.warn(1, e);", [6])],
+)
+def test_a_resource_whose_close_fails(caught, lines):
+    source = f"""
+    public class Made extends BaseBasicBolt {{
+      private javax.sql.DataSource db;
+      public void execute(Tuple input, BasicOutputCollector collector) {{
+        java.sql.Connection c = null;
+        try {{ c = db.getConnection(); c.prepareStatement(input.getString(0)).executeUpdate(); }}
+        catch (java.sql.SQLException e) {{ {caught} }}
+        finally {{ try {{ c.close(); }} catch (java.sql.SQLException e) {{ log.warn(2, e); }} }}
+      }}
+      public void declareOutputFields(OutputFieldsDeclarer declarer) {{ }}
+    }}
+    """
+    found = java_facts(source).faults
+    assert [each.place.line for each in found if each.code == "ACK102"] == lines
+
+
+def test_a_handler_of_other_errors_that_acks():
+    source = """
+    public class Made extends BaseRichBolt {
+      private OutputCollector out; private javax.sql.DataSource db;
+      public void prepare(Map c, TopologyContext t, OutputCollector o) { out = o; }
+      public void execute(Tuple input) {
+        try { db.getConnection().prepareStatement(input.getString(0)).executeUpdate(); out.ack(input); }
+        catch (java.sql.SQLException e) { log.warn(1, e); }
+        catch (IllegalArgumentException e) { log.warn(2, e); out.ack(input); }
+      }
+      public void declareOutputFields(OutputFieldsDeclarer declarer) { }
+    }
+    """
+    assert [each for each in java_facts(source).faults if each.code == "ACK102"] == []

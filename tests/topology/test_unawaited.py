@@ -26,6 +26,9 @@ public class Store extends BaseRichBolt {
         BODY
         collector.ack(tuple);
     }
+    private void sync() {
+        producer.flush();
+    }
     public void declareOutputFields(OutputFieldsDeclarer declarer) { }
 }
 class Publisher {
@@ -55,6 +58,18 @@ class Publisher {
         ('producer.send(new ProducerRecord<>("rows", row)).get();', []),
         ('producer.send(new ProducerRecord<>("rows", row)); producer.flush();', []),
         ('producer.send(new ProducerRecord<>("rows", row)); producer.commitTransaction();', []),
+        ('producer.send(new ProducerRecord<>("rows", row)); if (row.isEmpty()) producer.flush();', [False]),
+        (
+            'if (row.isEmpty()) { producer.flush(); return; } producer.send(new ProducerRecord<>("rows", row));',
+            [False],
+        ),
+        ('producer.send(new ProducerRecord<>("rows", row)); sync();', []),
+        ('if (row.isEmpty()) { sync(); return; } producer.send(new ProducerRecord<>("rows", row));', [False]),
+        ("session.executeAsync(row).exceptionally(e -> { log.warn(e); return null; });", [True]),
+        ("session.executeAsync(row).whenComplete((done, e) -> { if (e != null) log.warn(e); });", [True]),
+        ("session.executeAsync(row).whenComplete((done, e) -> collector.ack(tuple));", []),
+        ("session.executeAsync(row).whenComplete(callback);", []),
+        ("session.executeAsync(row).exceptionally(e -> { log.warn(e); return null; }).join();", []),
         ("session.executeAsync(row, result -> collector.ack(tuple));", []),
         ('session.executeAsync("select 1");', []),
         ("session.execute(row);", []),
@@ -121,6 +136,27 @@ class Forward(Bolt):
     def process(self, tup):
         row = tup.values[0].get("row")
         {call}
+"""
+    )
+    assert len([each for each in facts.faults if "before its effect" in each.message]) == count
+
+
+@pytest.mark.parametrize(
+    ("maker", "count"), [("get_producer()", 1), ("get_producer(sync=True)", 0), ("get_sync_producer()", 0)]
+)
+def test_a_producer_of_pykafka(maker: str, count: int) -> None:
+    facts = python_facts(
+        f"""
+from pykafka import KafkaClient
+from pystorm.bolt import Bolt
+
+class Forward(Bolt):
+    def initialize(self, conf, context):
+        topic = KafkaClient(hosts=conf["hosts"]).topics[b"done"]
+        self.producer = topic.{maker}
+
+    def process(self, tup):
+        self.producer.produce(tup.values[0])
 """
     )
     assert len([each for each in facts.faults if "before its effect" in each.message]) == count

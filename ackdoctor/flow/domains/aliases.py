@@ -67,7 +67,7 @@ from ackdoctor.model.cfg import (
 
 _ELEMENT = "*"
 _GETTER, _SETTER = re.compile(r"get(?![a-z])"), re.compile(r"set(?=[A-Z_])")
-_SHALLOW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_OTHERS | REORDERING
+SHALLOW = CONTAINER_STORES | CONTAINER_READS | CONTAINER_OTHERS | REORDERING
 _KEEPS_RECEIVER = (CONTAINER_READS - CONTAINER_REMOVALS - CONTAINER_STORES) | {"next"}
 _NOTHING: frozenset[Expr] = frozenset()
 _CHANGES_SIZE = CONTAINER_STORES | CONTAINER_REMOVALS | {"clear"}
@@ -238,7 +238,7 @@ def _call_effect(function: Function, call: Call, func: Expr) -> _Effect | None:
     receiver = func.obj if isinstance(func, Attr) else None
     if name in PURE_FUNCTIONS | _KEEPS_RECEIVER and not isinstance(func, Name):
         return None
-    shallow = name in _SHALLOW and not isinstance(receiver, Global)
+    shallow = name in SHALLOW and not isinstance(receiver, Global)
     args = () if shallow else tuple(part for arg in call.args for part in escaping_parts(arg.value))
     captured = tuple(Name(local) for each in (func, *args) for local in _captured_locals(function, each))
     mentioned = frozenset(arg.value for arg in call.args)

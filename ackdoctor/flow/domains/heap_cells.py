@@ -150,7 +150,7 @@ class HeapCells(Domain):
         """The function's own cells and objects end with it."""
         if not state.heap.cells and not state.heap.objects:
             return state
-        shared = {cell_name(function, name) for name in _shared_locals(function)}
+        shared = {cell_name(function, name) for name in shared_locals(function)}
         objects = {cell_name(function, name) for name in _unaliased_locals(function)}
         if not shared and not objects:
             return state
@@ -214,11 +214,11 @@ def _shared_names(function: Function) -> Mapping[str, str]:
     """The shared names of the locals that have a cell; the cells around a closure are those it captures."""
     if not (function.closures or function.captures):
         return {}
-    return {name: cell_name(function, name) for name in _shared_locals(function) | function.captures}
+    return {name: cell_name(function, name) for name in shared_locals(function) | function.captures}
 
 
 @memoize
-def _shared_locals(function: Function) -> frozenset[str]:
+def shared_locals(function: Function) -> frozenset[str]:
     """The function's own locals that a closure assigns, or captures although they are assigned several times."""
     if not function.closures:
         return frozenset()
@@ -481,7 +481,7 @@ def _forget(
     for local in changed:
         name = local.rpartition(":")[2]
         if cell_name(function, name) == local and (local in escaping or name in _tracked_locals(function)):
-            own = _is_unaliased(function, state, name) and name not in _shared_locals(function)
+            own = _is_unaliased(function, state, name) and name not in shared_locals(function)
             state = invalidate_contents(state, Name(name), call) if own else state.forget(Name(name))
     return state
 
@@ -530,4 +530,4 @@ def _captured_names(value: Value | None) -> Iterator[str]:
 def _tracked_locals(function: Function) -> frozenset[str]:
     """The locals whose contents the state tracks, or that a condition tests in another function."""
     tested = function.captures.intersection(_tested_places(function))
-    return _unaliased_locals(function) | _shared_locals(function) | tested
+    return _unaliased_locals(function) | shared_locals(function) | tested

@@ -11,7 +11,7 @@ from ackdoctor.flow.events import Dropped, Path, points_back
 from ackdoctor.flow.expressions import last_name, local_values, memoize, names_in
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.pure_calls import inline_calls, is_field, size_of
-from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Live, State
+from ackdoctor.flow.state import EMPTY, FOUND, LEFT, OWED, UNKNOWN, Contents, Live, State
 from ackdoctor.flow.transfer.escape import release
 from ackdoctor.flow.transfer.evaluate import evaluate, tick_comparison
 from ackdoctor.flow.transfer.liveness import container_keys
@@ -263,9 +263,15 @@ def remove_entry(context: Context, path: Path, state: State, field: str) -> None
 
 
 def remove_current(context: Context, state: State, field: str, *, before: State) -> State:
-    """Return the state after the iterator of a loop over a field has removed the current element, which is still owed."""
+    """Return the state after the iterator of a loop over a field has removed the current element, which is still owed.
+
+    If the element is a collection, the path may have completed the tuples in it.
+    """
     removed = Field(field).element
-    if field not in context.stored_stages or _has_used(before, field):
+    known = {
+        known for each, known in before.contents.items() if isinstance(each, Field) and each.name == field
+    }
+    if field not in context.stored_stages or _has_used(before, field) or any(map(_may_be_done, known)):
         return state
     held = context.token_state(state, removed)
     return state.with_token(removed, held._replace(holders=_ITERATOR)) if held.stage is Stage.OWED else state
@@ -291,6 +297,10 @@ def is_listed(state: State, field: str) -> bool:
     """Whether a tuple that the field has lost is in a local list and still owed."""
     held = state.tokens.get(Field(field).element)
     return held is not None and held.holders == _LISTED and not _has_used(state, field)
+
+
+def _may_be_done(known: Contents) -> bool:
+    return known == UNKNOWN or (known.every and known != OWED)
 
 
 def drop_current(context: Context, path: Path, state: State, field: Field) -> None:

@@ -9,7 +9,7 @@ from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.events import Path
 from ackdoctor.flow.expressions import calls_by_result, last_name
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, method_call
-from ackdoctor.flow.transfer.declared import declared_result, framework_kind
+from ackdoctor.flow.transfer.declared import declared_result, framework_kind, makes_framework_calls
 from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import (
     MethodTarget,
@@ -18,7 +18,6 @@ from ackdoctor.flow.transfer.dispatch import (
     choose_functions,
     choose_verb,
     constructor_may_raise,
-    makes_framework_calls,
     method_of,
     methods_named,
     new_instance,

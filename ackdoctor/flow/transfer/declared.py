@@ -3,12 +3,12 @@
 from collections.abc import Iterable, Iterator, Mapping
 
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.expressions import calls_by_result, local_values, memoize
+from ackdoctor.flow.expressions import calls_by_result, last_name, local_values, memoize
 from ackdoctor.flow.state import State
 from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.flow.values import FrameworkObject, Instance, Value
 from ackdoctor.model.cfg import Attr, Call, ClassInfo, Expr, Function, Global, Literal, Name, Unit
-from ackdoctor.model.dialect import Dialect, Role
+from ackdoctor.model.dialect import Dialect, Role, VerbKind
 
 
 def _handle_of(dialect: Dialect, names: tuple[str, ...]) -> FrameworkObject | None:
@@ -216,3 +216,22 @@ def class_named(context: Context, unit: Unit, expr: Expr) -> ClassInfo | None:
 def _project(context: Context, unit: Unit, text: str) -> ClassInfo | None:
     found = context.program.type_of(unit, text) if text else None
     return found if isinstance(found, ClassInfo) else None
+
+
+# ---- framework calls of another class ----
+
+_PROTOCOL = (VerbKind.ACK, VerbKind.FAIL, VerbKind.EMIT, VerbKind.EMIT_MANY)
+
+
+def makes_framework_calls(context: Context, cls: ClassInfo) -> bool:
+    """Whether a class of the project has calls that are named like those that complete or emit tuples."""
+    names = {verb.name for verb in context.verbs() if verb.kind in _PROTOCOL}
+    lineage = context.program.lineage(cls).order
+    return any(
+        not names.isdisjoint(_called_names(method)) for each in lineage for method in each.all_methods()
+    )
+
+
+@memoize
+def _called_names(function: Function) -> frozenset[str]:
+    return frozenset(last_name(step.op.func) for step in function.cfg.steps if isinstance(step.op, Call))

@@ -66,7 +66,7 @@ from ackdoctor.model.cfg import (
     Mix,
     Name,
 )
-from ackdoctor.model.dialect import Kind, Moment, Verb, VerbKind
+from ackdoctor.model.dialect import Kind, Moment, Verb
 from ackdoctor.model.protocol import Stage, Tick
 
 
@@ -353,23 +353,6 @@ def _new_object(context: Context, function: Function, value: Expr | Call) -> Ins
     if not isinstance(made, Instance):
         return None
     return Instance(made.cls, tuple(pair for pair in made.fields if _matters(pair[1])))
-
-
-_PROTOCOL = (VerbKind.ACK, VerbKind.FAIL, VerbKind.EMIT, VerbKind.EMIT_MANY)
-
-
-def makes_framework_calls(context: Context, cls: ClassInfo) -> bool:
-    """Whether a class of the project has calls that are named like those that complete or emit tuples."""
-    names = {verb.name for verb in context.verbs() if verb.kind in _PROTOCOL}
-    lineage = context.program.lineage(cls).order
-    return any(
-        not names.isdisjoint(_called_names(method)) for each in lineage for method in each.all_methods()
-    )
-
-
-@memoize
-def _called_names(function: Function) -> frozenset[str]:
-    return frozenset(last_name(step.op.func) for step in function.cfg.steps if isinstance(step.op, Call))
 
 
 def _outer_method(context: Context, instance: Instance, name: str) -> tuple[Function, ...]:

@@ -16,6 +16,7 @@ from ackdoctor.flow.transfer.declared import (
     enclosing_class,
     field_class,
     instance_attribute,
+    makes_framework_calls,
 )
 from ackdoctor.flow.values import (
     Batch,
@@ -140,7 +141,8 @@ def _attribute(
         case SelfRef():
             return _self_field(context, state, name)
         case Instance() as instance:
-            return _instance_field(context, state, instance, name)
+            found = _instance_field(context, state, instance, name)
+            return found or _method_of(context, instance, name)
         case FrameworkObject(kind=kind):
             return BoundMethod(name, on=kind)
         case SuperRef(cls=cls):
@@ -181,7 +183,16 @@ def _field_of_field(context: Context, holder: str, name: str) -> Value:
     if instance is None and cls is not None:
         instance = Instance(cls)
     known = instance_attribute(context, instance, name) if instance is not None else None
-    return known or Field(f"{holder}.{name}")
+    method = _method_of(context, instance, name) if instance is not None else None
+    return known or method or Field(f"{holder}.{name}")
+
+
+def _method_of(context: Context, instance: Instance, name: str) -> Value | None:
+    """Return a method of another object that makes framework calls, as a value: `target=self.worker.run`."""
+    if context.library.declared_types or not makes_framework_calls(context, instance.cls):
+        return None
+    method = context.program.find_method(instance.cls, name)
+    return Partial(FunctionRef(method), (instance,)) if method is not None else None
 
 
 _A_TUPLE = FrameworkObject(

@@ -19,9 +19,9 @@ def ack501_ackers_zero(wiring: Wiring) -> Iterator[Defect]:
     """Yield the setting that turns acking off or on against the code."""
     off = wiring.tracking.reason
     if off is not None and _is_written(wiring, off.place):
-        kind, sure, spouts = _reliance(wiring)
+        kind, sure, who = _reliance(wiring)
         setting = MODE if off.fact == "reliability-off" else ACKERS
-        yield wiring.defect(ACKERS_ZERO, kind, sure, off.place, setting=setting, spouts=spouts)
+        yield wiring.defect(ACKERS_ZERO, kind, sure, off.place, setting=setting, who=who)
         return
     ackers = wiring.setting(ACKERS)
     if wiring.tracking.on is None:
@@ -32,22 +32,26 @@ def ack501_ackers_zero(wiring: Wiring) -> Iterator[Defect]:
 
 def _possibly_off(wiring: Wiring) -> Iterator[Defect]:
     """Yield the files that turn acking off if the code reads them."""
-    kind, sure, spouts = _reliance(wiring)
+    kind, sure, who = _reliance(wiring)
     if sure == "certain":
         for setting in wiring.judged.topology.settings:
             if setting.key == ACKERS and number(setting) == 0 and setting.why:  # "if the code reads ..."
-                yield wiring.defect(ACKERS_ZERO, kind, "likely", setting.place, setting=ACKERS, spouts=spouts)
+                yield wiring.defect(ACKERS_ZERO, kind, "likely", setting.place, setting=ACKERS, who=who)
 
 
 def _reliance(wiring: Wiring) -> tuple[str, str, str]:
-    """Return the kind of the defect, its certainty, and who relies on acking."""
+    """Return the kind of the defect, its certainty, and who relies on acking: `orders relies`, `orders, views rely`."""
     relying = [spout.id for spout in wiring.graph.spouts if _relies(wiring, spout)]
     if relying or wiring.is_trident:
-        return "ackers-zero-with-tracking-spout", "certain", ", ".join(relying) or "Trident"
+        return "ackers-zero-with-tracking-spout", "certain", _who_relies(relying or ["Trident"])
     unknown = [spout.id for spout in wiring.graph.spouts if wiring.gives_ids(spout) is None]
     if unknown and wiring.setting(MAX_PENDING) is not None:  # which bounds tuples with ids only
-        return "ackers-zero-with-tracking-spout", "likely", ", ".join(unknown)
+        return "ackers-zero-with-tracking-spout", "likely", _who_relies(unknown)
     return "ackers-zero", "information", ""
+
+
+def _who_relies(names: list[str]) -> str:
+    return f"{', '.join(names)} {'relies' if len(names) == 1 else 'rely'}"
 
 
 def _is_written(wiring: Wiring, place: Place) -> bool:

@@ -18,6 +18,7 @@ from ackdoctor.topology.objects import Data, Invocation, Obj, chain, describe
 from ackdoctor.topology.readers.python_specs import texts_in, topologies_of
 from ackdoctor.topology.readers.undecided import undecided_settings
 from ackdoctor.topology.readers.unfollowed import unfollowed
+from ackdoctor.topology.settings import CLUSTER_FILE
 from ackdoctor.topology.texts import Texts
 
 _ROLES = {"setSpout": "spout", "setBolt": "bolt", "setJavaSpout": "spout", "setJavaBolt": "bolt"}
@@ -163,30 +164,40 @@ def _text(data: Data) -> str:
 
 
 def configured(topology: Topology, texts: Texts) -> tuple[Topology, ...]:
-    """Return a topology with the settings of the YAML files beside its code: once for each of them."""
+    """Return a topology with the settings of the YAML files beside its code, else in the nearest folder above: once for each."""
     path = topology.place.path
     topology = replace(topology, framework=framework_of(path, texts, ("petrel",)))
-    beside = [each for each in texts if dirname(each) == dirname(path) and each.endswith(_YAML)]
-    found: list[Topology] = []
-    for file in beside:
+    folder = dirname(path)
+    found = list(_configured(topology, texts, folder))
+    while not found and folder:
+        folder = dirname(folder)
+        found = list(_configured(topology, texts, folder))
+    return (replace(found[0], branch=topology.branch),) if len(found) == 1 else tuple(found) or (topology,)
+
+
+def _configured(topology: Topology, texts: Texts, folder: str) -> Iterator[Topology]:
+    """Yield a topology with the settings of each YAML file of a folder; a cluster's own file is no `--config`."""
+    for file in texts:
+        if dirname(file) != folder or not file.endswith(_YAML) or basename(file) == CLUSTER_FILE:
+            continue
         document = marked_yaml.read(file, texts[file])
         if isinstance(document, Gap):
-            found.append(replace(topology, settings=tuple(undecided_settings(document)), branch=_given(file)))
+            if folder == dirname(topology.place.path):
+                yield replace(topology, settings=tuple(undecided_settings(document)), branch=_given(file))
             continue
         entries = document.root.content
         if isinstance(entries, dict) and any(key.startswith(_MARKS) for key in entries):
             settings = (
                 Setting(key=key, value=value.value, place=place) for key, (place, value) in entries.items()
             )
-            found.append(_configured(replace(topology, settings=tuple(settings), branch=_given(file))))
-    return (replace(found[0], branch=topology.branch),) if len(found) == 1 else tuple(found) or (topology,)
+            yield _with_parallelism(replace(topology, settings=tuple(settings), branch=_given(file)))
 
 
 def _given(file: str) -> str:
     return f"--config {basename(file)}"
 
 
-def _configured(topology: Topology) -> Topology:
+def _with_parallelism(topology: Topology) -> Topology:
     """A topology with the parallelism that its settings give to components."""
     hints = {each.key.removeprefix(_PARALLELISM): each.value for each in topology.settings}
     nodes = tuple(

@@ -170,6 +170,19 @@ def test_the_yaml_beside_configures_the_topology():
     assert ("dead-key", 3) in [(each.kind, each.place.line) for each in setting_defects(topology)]
 
 
+def test_the_nearest_folder_above_configures_the_topology():
+    files = {
+        "topology.yaml": f"{ACKERS}: 3\n",
+        "storm.yaml": f"{ACKERS}: 0\n",
+        "broken.yaml": "{",
+        "shop/other.yaml": "name: x\n",
+    }
+    (topology,) = configured(**files)
+    assert effective(topology, ACKERS).place == Place("topology.yaml", 1)
+    (topology,) = configured(**files, **{"shop/own.yaml": "topology.workers: 2\n"})
+    assert effective(topology, ACKERS).place == Place("the defaults of Storm")
+
+
 def test_several_files_are_branches():
     found = configured(
         **{

@@ -1,0 +1,218 @@
+"""The paths of `test_feasible_paths`, in Java."""
+
+import pytest
+
+from tests.checks.sources import java_findings
+
+
+@pytest.mark.parametrize(
+    ("fail", "confidence"), [("collector.fail(input);", {"may"}), ("", {"must"})], ids=["healthy", "mistake"]
+)
+@pytest.mark.parametrize(
+    ("made", "filled", "test"),
+    [
+        ("List<String> errors = new ArrayList<>();", 'errors.add("bad");', "errors.isEmpty()"),
+        ("List<String> errors = new LinkedList<>();", 'errors.add("bad");', "errors.size() == 0"),
+        ("Set<String> seen = new HashSet<>();", "seen.add(word);", "!seen.contains(word)"),
+        ("Map<String, Integer> seen = new HashMap<>();", "seen.put(word, 1);", "!seen.containsKey(word)"),
+    ],
+)
+def test_java_collections(made, filled, test, fail, confidence):
+    source = f"""
+        public void execute(Tuple input) {{
+            String word = input.getString(0);
+            {made}
+            if (client.isBad(word)) {{
+                {filled}
+                {fail}
+            }}
+            if ({test}) {{
+                collector.ack(input);
+            }}
+        }}
+    """
+
+    found = java_findings(source)
+
+    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
+
+
+def test_one_call_in_a_helper_and_in_its_caller():
+    source = """
+        public void execute(Tuple input) {
+            if (input.getString(0) == null) {
+                check(input);
+                return;
+            }
+            if (!check(input)) {
+                client.count();
+            }
+            collector.ack(input);
+        }
+
+        private boolean check(Tuple input) {
+            String key = input.getString(0);
+            if (key == null) {
+                collector.fail(input);
+                return false;
+            }
+            return client.has(key);
+        }
+    """
+
+    assert {f.confidence.word for f in java_findings(source) if f.code in ("ACK101", "ACK106")} == {"may"}
+
+
+@pytest.mark.parametrize(
+    ("fail", "confidence"), [("collector.fail(input);", {"may"}), ("", {"must"})], ids=["healthy", "mistake"]
+)
+@pytest.mark.parametrize(
+    ("made", "test", "methods"),
+    [
+        (
+            "AtomicBoolean failed = new AtomicBoolean(false); check(input, failed);",
+            "!failed.get()",
+            "void check(Tuple input, AtomicBoolean failed) {"
+            " if (client.isBad(input.getString(0))) { failed.set(true); FAIL } }",
+        ),
+        (
+            "Optional<String> found = check(input);",
+            "found.isPresent()",
+            "Optional<String> check(Tuple input) {"
+            " if (client.isBad(input.getString(0))) { FAIL return Optional.empty(); }"
+            ' return Optional.of("good"); }',
+        ),
+    ],
+    ids=["AtomicBoolean", "Optional"],
+)
+def test_java_objects_with_one_value(made, test, methods, fail, confidence):
+    source = f"""
+        public void execute(Tuple input) {{
+            {made}
+            if ({test}) {{
+                collector.ack(input);
+            }}
+        }}
+        private {methods.replace("FAIL", fail)}
+    """
+
+    found = java_findings(source)
+
+    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == confidence
+
+
+JAVA_MISTAKES = {
+    "an array in a lambda": """
+        public void execute(Tuple input) {
+            boolean[] failed = {false};
+            List<String> rows = (List<String>) input.getValue(0);
+            rows.forEach(r -> { if (r == null) failed[0] = true; });
+            if (failed[0]) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an array in a lambda of other code": """
+        public void execute(Tuple input) {
+            final boolean[] failed = new boolean[] {false};
+            client.run(r -> { failed[0] = true; });
+            if (failed[0]) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an AtomicBoolean in a lambda": """
+        public void execute(Tuple input) {
+            AtomicBoolean failed = new AtomicBoolean(false);
+            List<String> rows = (List<String>) input.getValue(0);
+            rows.forEach(r -> { if (r == null) failed.set(true); });
+            if (failed.get()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an AtomicBoolean that other code gets": """
+        public void execute(Tuple input) {
+            AtomicBoolean failed = new AtomicBoolean(false);
+            client.run(input.getValues(), failed);
+            if (failed.get()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "compareAndSet": """
+        public void execute(Tuple input) {
+            AtomicBoolean done = new AtomicBoolean(false);
+            for (Object o : input.getValues()) {
+                if (done.compareAndSet(false, true)) { client.first(o); }
+            }
+            if (done.get()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "two elements of a queue": """
+        LinkedBlockingQueue<String> queue;
+        public void execute(Tuple input) throws Exception {
+            String a = queue.poll(1, TimeUnit.SECONDS);
+            if (a == null) { collector.fail(input); return; }
+            String b = queue.poll(1, TimeUnit.SECONDS);
+            if (b == null) { return; }
+            collector.ack(input);
+        }
+    """,
+    "two random numbers": """
+        Random random;
+        public void execute(Tuple input) {
+            if (random.nextInt(10) == 0) { collector.ack(input); return; }
+            if (random.nextInt(10) == 0) { return; }
+            collector.ack(input);
+        }
+    """,
+    "a list with an initializer": """
+        public void execute(Tuple input) {
+            List<String> kinds = new ArrayList<String>() {{ add("a"); }};
+            if (!kinds.isEmpty()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "two counters": """
+        public void execute(Tuple input) {
+            int good = 0, bad = 0;
+            for (Object o : input.getValues()) { if (o == null) bad++; else good++; }
+            if (good > 3) { collector.ack(input); return; }
+            if (bad > 3) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an iterator that removes": """
+        public void execute(Tuple input) {
+            List<String> rows = new ArrayList<>();
+            rows.add("a");
+            Iterator<String> it = rows.iterator();
+            while (it.hasNext()) { if (client.isOld(it.next())) { it.remove(); } }
+            if (rows.isEmpty()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "a view that removes": """
+        public void execute(Tuple input) {
+            Map<String, String> rows = new HashMap<>();
+            rows.put("a", "b");
+            rows.keySet().removeAll(input.getValues());
+            if (rows.isEmpty()) { return; }
+            collector.ack(input);
+        }
+    """,
+    "an object that other code gets": """
+        public void execute(Tuple input) {
+            Row row = (Row) input.getValue(0);
+            if (row.isBad()) { collector.fail(input); return; }
+            client.enrich(row);
+            if (row.isBad()) { return; }
+            collector.ack(input);
+        }
+    """,
+}
+
+
+@pytest.mark.parametrize("methods", JAVA_MISTAKES.values(), ids=JAVA_MISTAKES)
+def test_a_java_mistake_on_a_path_without_a_contradiction_is_certain(methods):
+    found = java_findings(methods)
+
+    assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == {"must"}
