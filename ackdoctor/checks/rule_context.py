@@ -342,7 +342,7 @@ class RuleContext:
         """
         function, span, visit = _place(at)
         path = path or visit
-        feasible = feasible_path(path, self._engine.verb_names) if path is not None else None
+        feasible = self._feasible(path) if path is not None else None
         if isinstance(at, (Completed, Emitted, Stored)):
             token = token or (at.subject if isinstance(at, Emitted) else at.token)
         site = Site(function.path, span)
@@ -381,6 +381,11 @@ class RuleContext:
         if path is not None and token is not None:
             self.claims.append(Claim(finding, words.case, token, path, visit))
         return finding
+
+    def _feasible(self, path: Path) -> Path | None:
+        """Return a path to the same place that a run can take; None if there is none."""
+        methods = {function.name for function in self.functions}
+        return feasible_path(path, self._engine.verb_names, methods)
 
     def _confidence(self, flow: Flow | None, path: Path | None) -> Confidence:
         """Return MAY for a path that assumes an undeclared exception, or that a field is null which `prepare` sets.

@@ -39,10 +39,12 @@ _MOST_VISITS = 10_000  # of all paths that are replayed for one finding
 _MOST_PATHS = 60
 
 
-def feasible_path(end: Path, verbs: Collection[str]) -> Path | None:
+def feasible_path(end: Path, verbs: Collection[str], methods: Collection[str]) -> Path | None:
     """The path, or else another path to the same visit and state, on which no two conditions contradict each other.
 
-    `verbs` are the names of the framework's calls, which do not change the objects of the code.  None if there is no such path among the first `_MOST_PATHS`.  A path that is too long is not judged.
+    `verbs` are the names of the framework's calls, which do not change the objects of the code; `methods` are those of
+    the component's methods.  None if there is no such path among the first `_MOST_PATHS`.  A path that is too long is
+    not judged.
     """
     paths, visits = deque([end]), 0
     for _ in range(_MOST_PATHS):
@@ -54,7 +56,7 @@ def feasible_path(end: Path, verbs: Collection[str]) -> Path | None:
         if visits > _MOST_VISITS:
             return end if path is end else None
         points.reverse()
-        if not _Replay(verbs).contradicts(points):
+        if not _Replay(verbs, ValueNumbers(methods)).contradicts(points):
             return path
         paths.extend(islice(_variants(path, points), _MOST_PATHS - len(paths)))
     return None
@@ -74,7 +76,7 @@ class _Replay:
     """The conditions of a path: `outcomes` has the truth of each, and the step that decided it."""
 
     verbs: Collection[str]
-    numbers: ValueNumbers = field(default_factory=ValueNumbers)
+    numbers: ValueNumbers
     outcomes: dict[tuple[int, int], tuple[bool, Step]] = field(default_factory=dict)
     frames: list[Frame] = field(default_factory=list)
     loops: set[object] = field(default_factory=set)

@@ -5,7 +5,7 @@ number.  Some truths follow from the path itself: a new list is empty, a list th
 the path does not enter may change every object that it gets, and what that object holds.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from itertools import takewhile
 
@@ -97,11 +97,12 @@ class Frame:
 class ValueNumbers:
     """The numbers of the values on a path.
 
-    `known` has the number of each expression over numbers and versions, `truths` the truth of each version of a value.
+    `methods` are the names of the component's methods.  `known` has the number of each expression over numbers and versions, `truths` the truth of each version of a value.
     `literals` are the values that cannot change, `objects` those that are not None.  `holds` has what may change with
     an object; an element without a known index, one of `elements`, shares the set of its collection.
     """
 
+    methods: Collection[str] = ()
     known: dict[object, int] = field(default_factory=dict)
     versions: dict[int, int] = field(default_factory=dict)
     truths: dict[tuple[int, int], bool] = field(default_factory=dict)
@@ -153,7 +154,7 @@ class ValueNumbers:
                 return self._query(name, found[id(whole)], parts[1:]) or self._numbered(Call, *parts)
             case Mix(op="call"):
                 return self._numbered(Call, *parts)
-            case Attr(name=name) if name in _METHODS:
+            case Attr(name=name) if name in _METHODS or name in self.methods:
                 return self._view(self._numbered((Attr, name), *parts), parts[0])
             case Attr(name=word) | Compare(op=word) | Mix(op=word):
                 return self._numbered((expr.__class__, word), *parts)
@@ -290,6 +291,8 @@ class ValueNumbers:
                 if not is_slice(key):
                     self.truths[self.version(whole)] = True
                     self.known[self._key(Item, whole, self.of(frame, key))] = number
+            case Global():
+                self.known[self._key((target, frame.function.path))] = number
             case _:
                 pass
 

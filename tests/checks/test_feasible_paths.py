@@ -444,6 +444,17 @@ MISTAKES = {
             if tup.values[0] is None:
                 self.failed = True
     """,
+    "a method that other code gets": """
+        def process(self, tup):
+            self.failed = False
+            work(tup.values, self.check)
+            if self.failed:
+                return
+            self.ack(tup)
+
+        def check(self, rows):
+            self.failed = True
+    """,
     "a list in a dict under an unknown key": """
         def process(self, tup):
             out = {"good": [], "bad": []}
