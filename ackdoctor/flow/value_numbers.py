@@ -11,7 +11,15 @@ from itertools import takewhile
 
 from ackdoctor.flow.domains.aliases import SHALLOW
 from ackdoctor.flow.domains.heap_cells import shared_locals
-from ackdoctor.flow.expressions import RESULT, is_slice, last_name, memoize, parts_of, subexpressions
+from ackdoctor.flow.expressions import (
+    RESULT,
+    is_slice,
+    last_name,
+    memoize,
+    name_words,
+    parts_of,
+    subexpressions,
+)
 from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_read_only
 from ackdoctor.libraries.vocabulary import (
     COLLECTION_WRAPPERS,
@@ -51,6 +59,9 @@ _QUESTIONS = (
     "startswith",
     "endswith",
 )  # beginnings of methods that only read, beside `is_read_only`
+_TAKES = frozenset(
+    "next read poll take pop remove receive recv fetch consume try increment decrement".split()
+)
 _STORES = CONTAINER_STORES - CONTAINER_BULK_STORES  # they add at least one element
 
 
@@ -295,9 +306,9 @@ class ValueNumbers:
     def call(self, frame: Frame, call: Call, *, is_verb: bool) -> None:
         """Number the result of a call that the path does not enter: as that of an equal call, if it is a question.
 
-        A call with arguments that is a condition is one; it changes only objects that the path has made.  Any other
-        call has another result each time, and changes its receiver and its arguments; a method of a collection leaves
-        its arguments as they are.
+        A call with arguments that is a condition is one, and a method without arguments whose result is used, unless
+        its name says that it takes something; both change only objects that the path has made.  Any other call has another result each time, and changes its receiver and its arguments; a
+        method of a collection leaves its arguments as they are.
         """
         name, args = last_name(call.func), [self.of(frame, arg.value) for arg in call.args]
         obj = call.func.obj if isinstance(call.func, Attr) else None
@@ -306,7 +317,7 @@ class ValueNumbers:
         if not is_verb and not reads:
             if receiver is not None and name in _METHODS and not isinstance(obj, Global):
                 self._change_container(receiver, name, args)
-            elif args and call.result in _conditions(frame.function):
+            elif call.result in _conditions(frame.function) if args else _is_getter(call):
                 self.change(*self.objects.intersection((receiver, *args)))
                 reads = True
             elif name not in PURE_FUNCTIONS:
@@ -393,6 +404,12 @@ class ValueNumbers:
         elif frame.is_direct and not function.is_generator:
             returned = frame.locals.get(RESULT)
         self.assign(caller, call.result, self.new() if returned is None else returned)
+
+
+def _is_getter(call: Call) -> bool:
+    """Whether a method without arguments is taken to read its object only."""
+    is_used = isinstance(call.func, Attr) and not call.dropped
+    return is_used and _TAKES.isdisjoint(name_words(last_name(call.func))[:1])
 
 
 @memoize

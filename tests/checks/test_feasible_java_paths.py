@@ -216,3 +216,25 @@ def test_a_java_mistake_on_a_path_without_a_contradiction_is_certain(methods):
     found = java_findings(methods)
 
     assert {f.confidence.word for f in found if f.code in ("ACK101", "ACK106")} == {"must"}
+
+
+@pytest.mark.parametrize(
+    ("second", "confidence"), [("done", "may"), ("isLate", "must"), ("tryAgain", "must")]
+)
+def test_one_method_of_a_result_asked_twice(second, confidence):
+    source = f"""
+        public void execute(Tuple input) {{
+            Outcome outcome = client.send(input.getString(0));
+            if (outcome.{second.replace("isLate", "done")}()) {{
+                collector.ack(input);
+            }}
+            client.count(outcome.text());
+            if (!outcome.{second}()) {{
+                collector.fail(input);
+            }}
+        }}
+    """
+
+    found = [(f.code, f.confidence.word) for f in java_findings(source) if f.code in ("ACK101", "ACK106")]
+
+    assert sorted(found) == [("ACK101", confidence), ("ACK106", confidence)]
