@@ -291,15 +291,17 @@ def _hidden_work(context: RuleContext, flow: Flow, caught: Path, end: Path, fiel
     if isinstance(op, Catch) and not (is_broad(op) or is_of_client(context, function, op)):
         return []
     steps = function.cfg.steps
-    is_told = _is_asked(caught) and not _ignores_answer(context, caught, end)
-    if not all(_ignores_failure(context, caught, each, is_told=is_told) for each in _handling_steps(caught)):
+    is_answered = _is_asked(caught) and not _ignores_answer(context, caught, end)
+    if not all(
+        _ignores_failure(context, caught, each, is_answered=is_answered) for each in _handling_steps(caught)
+    ):
         return []
     tried = sorted(raising_steps(function, index))
     work = [each for each in tried if does_work(context, flow, caught, steps[each], field)]
     if not isinstance(op, Catch) or is_broad(op):
         return work
     returned = [step.op.value for step in steps if isinstance(step.op, Return)]
-    if function is not flow.function and is_told and returned.count(None) < len(returned):
+    if function is not flow.function and is_answered and returned.count(None) < len(returned):
         return []  # the caller of a helper decides by its result
     return [each for each in work if is_of_library(context, function, steps[each].op)]
 
@@ -312,14 +314,14 @@ def _handling_steps(caught: Path) -> set[int]:
     return {each for each in reachable(function, [index]) if function.cfg.steps[each].way is Way.RAISE}
 
 
-def _ignores_failure(context: RuleContext, caught: Path, index: int, *, is_told: bool) -> bool:
-    """Whether a step that handles the exception does nothing about the failure; `is_told`: the caller reacts to the result."""
+def _ignores_failure(context: RuleContext, caught: Path, index: int, *, is_answered: bool) -> bool:
+    """Whether a step that handles the exception does nothing about the failure; `is_answered`: the caller reacts to the result."""
     function = caught.function
     match function.cfg.steps[index].op:
         case Throw() | Unpack():
             return False
         case Return(value=value):  # the caller of a helper decides by its result
-            return value is None or not is_told
+            return value is None or not is_answered
         case Call() as call:
             return is_no_remedy(context, function, index, call)
         case Bind(target=Attr(), value=Literal()) if not isinstance(caught.step.op, Catch):
