@@ -8,7 +8,17 @@ from ackdoctor.checks.facts.dataflow import returns_without
 from ackdoctor.checks.mistakes import Claim
 from ackdoctor.flow.component import solve_component
 from ackdoctor.flow.context import Context
-from ackdoctor.flow.events import Completed, Emitted, Event, Flow, Path, Released, Stored, points_back
+from ackdoctor.flow.events import (
+    Completed,
+    Emitted,
+    Event,
+    Flow,
+    Path,
+    Released,
+    Stored,
+    is_longer,
+    points_back,
+)
 from ackdoctor.flow.expressions import calls_by_result
 from ackdoctor.flow.feasibility import feasible_path
 from ackdoctor.flow.program import Program
@@ -55,6 +65,8 @@ from ackdoctor.rulebook import Words, advice, phrase, words
 S = TypeVar("S", bound=Event)
 Place: TypeAlias = Completed | Emitted | Stored | Path | Function | tuple[Function, Span]
 
+_MOST_POINTS = 100_000  # of a path; the longest seen in real code has 400
+
 
 @dataclass(slots=True, eq=False, kw_only=True)
 class RuleContext:
@@ -82,8 +94,11 @@ class RuleContext:
         """Solve a component; the flow of a handler that a subclass inherits is reported for the subclass.
 
         The switches of a subclass may differ from those of the component.  Without `solve` there are no flows.
+        RecursionError for a path on which helpers call helpers so often that no rule could walk it.
         """
         flows = solve_component(program, component) if solve else ()
+        if is_longer((event.path for flow in flows for event in flow.events), _MOST_POINTS):
+            raise RecursionError
         inherited = {
             flow for flow in flows if any(flow.function.name not in heir.methods for heir in component.heirs)
         }

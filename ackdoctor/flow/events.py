@@ -8,7 +8,7 @@ tuple.  Steps between two turns need no line in a witness.
 The solver records events; a check reads events and never walks the graph itself.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
@@ -196,6 +196,26 @@ def _points_back(end: Path, depth: int) -> Iterator[PathPoint]:
         if visit is end.entry or visit.before is None:
             return
         visit, after = visit.before, visit
+
+
+def is_longer(ends: Iterable[Path], most: int) -> bool:
+    """Whether `points_back` of one of these paths yields more than so many points; helpers that share visits are not walked again."""
+    known: dict[Path, int] = {}
+    return any(sum(_length(visit, known) for visit in end.call_stack()) > most for end in ends)
+
+
+def _length(end: Path, known: dict[Path, int]) -> int:
+    """The number of points from a visit back to the entry of its function."""
+    chain: list[Path] = []
+    visit: Path | None = end
+    while visit is not None and visit not in known:
+        chain.append(visit)
+        visit = visit.before if visit is not visit.entry else None
+    length = known[visit] if visit is not None else 0
+    for each in reversed(chain):
+        length += 1 + (_length(each.inner, known) if each.inner is not None else 0)
+        known[each] = length
+    return length
 
 
 def turns_back(end: Path, skip: Skip = _never) -> Iterator[PathPoint]:

@@ -48,6 +48,11 @@ def methods(count):
     return java("m0(t);", "".join(ring))
 
 
+def helpers(levels):
+    called = (f"    void h{n}(Tuple t) {{ {f'h{n + 1}(t); ' * 8}}}\n" for n in range(levels))
+    return java("h0(t);", "".join(called) + f"    void h{levels}(Tuple t) {{ log.info(t.getValues()); }}\n")
+
+
 def calls(count):
     return java("Object x = a" + ".b()" * count + ";")
 
@@ -62,6 +67,7 @@ SHAPES = {  # source, file, size for the normal suite, full size
     "elifs": (elifs, "bolt.py", 300, 3_000),
     "else ifs": (else_ifs, "B.java", 300, 3_000),
     "methods": (methods, "B.java", 400, 3_000),
+    "helpers": (helpers, "B.java", 12, 40),
     "calls": (calls, "B.java", 6_000, 20_000),
     "lambdas": (lambdas, "B.java", 1_000, 3_000),
 }
@@ -69,6 +75,7 @@ NOT_JUDGED = {
     "heirs": "more than 100 base classes; `C101` and {more} more classes are not judged",
     "java heirs": "more than 100 base classes; `C{last}` and {more} more classes are not judged",
     "methods": "calls nested too deeply; `B` is not judged",
+    "helpers": "calls nested too deeply; `B` is not judged",
     "calls": "nested too deeply; `execute` is not read",
     "lambdas": "nested too deeply; `<lambda>` is not read",
 }
