@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.checks.sources import findings, in_bolt
+from tests.checks.sources import codes, findings, in_bolt, java_codes
 
 
 def test_a_tuple_that_no_path_completes_is_must():
@@ -68,3 +68,32 @@ def test_a_tuple_that_only_a_missing_client_misses(start: str, confidence: str):
     )
 
     assert [(f.code, f.confidence.word) for f in findings(source)] == [("ACK101", confidence)]
+
+
+@pytest.mark.parametrize(
+    "call", ["get(tup, self.done)", "get(tup.values[0], lambda result: self.done(tup, result))"]
+)
+def test_a_client_s_get_may_take_a_callback(call):
+    source = in_bolt(
+        f"""
+        def initialize(self, conf, ctx):
+            self.client = work(conf)
+
+        def process(self, tup):
+            self.client.{call}
+
+        def done(self, tup, result):
+            self.ack(tup)
+        """
+    )
+
+    assert codes(source) == []
+
+
+@pytest.mark.parametrize(
+    ("done", "found"), [("collector.ack(tuple)", []), ("System.out.println(value)", ["ACK101"])]
+)
+def test_a_question_with_a_callback_is_none_in_java(done, found):
+    body = f"public void execute(Tuple tuple) {{ client.get(tuple.getString(0), value -> {done}); }}"
+
+    assert java_codes(body) == found

@@ -241,6 +241,7 @@ def _field_method(
     """Apply a method call on a field, or on the object `inner` that the field holds."""
     values = arguments(context, path, call)
     carried = [value for value in values if value is not None and any(tokens_in(value))]
+    with_code = carried and any(isinstance(value, _CALLABLE) for value in values)  # of a client's callback
     state = invalidate_receiver(path.state, call)
     if inner and name in _CHANGES and not is_read_only(call):
         state = state.with_contents(inner.members, UNKNOWN)
@@ -254,14 +255,14 @@ def _field_method(
         return CallEffect(state, None, may_raise=False)
     if inner and not carried and (name.startswith("get") or _reads_part(call, name)):
         return CallEffect(state, TokenRef(inner.at(f".{name}")), may_raise=False)
-    if carried and name in CONTAINER_STORES and not any(isinstance(v, _CALLABLE) for v in values):
+    if carried and name in CONTAINER_STORES and not with_code:
         keyed = name == "put" and len(call.args) == _KEY_AND_VALUE and values[1] in carried
         how, key = ("[]", call.args[0].value) if keyed else (name, None)
         for value in carried:
             state = store(context, path, state, field, value, how=how, key=key)
         element = stored_tuple(field) if name == "setdefault" else None
         return CallEffect(state, element, may_raise=may_raise(context, path.function, call))
-    if name in CONTAINER_READS:
+    if name in CONTAINER_READS and not with_code:
         return _read_element(context, path, state, call, field, inner=inner)
     if name in CONTAINER_VIEWS:
         return CallEffect(state, TokenRef(inner) if inner else Field(field), may_raise=False)

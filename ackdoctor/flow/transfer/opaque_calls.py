@@ -184,7 +184,8 @@ def opaque_call(
             isinstance(receiver, Container) and any(_callables((receiver,)))
         ):
             values = (*values, receiver)
-    if not _is_question(context, name):
+    takes_over = any(isinstance(value, _CODE) and _carries(value) for value in values)
+    if takes_over or not _is_question(context, name):
         state = escape(context, path, state, values, name)
         state = _forget_emptiness(state, call, values)
     run_later(context, path, state, values, name, threaded=runs_on_thread(context, path.function, call))
