@@ -82,11 +82,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         )
         if not facts.stateful:
             facts.acks_early, facts.keeps = stored_data(context)
-        facts.faults += (*unawaited(context), *unread_futures(context))
-        known = {(fault.place.path, fault.place.line) for fault in faults if fault.code == SWALLOWED_FAILURE}
-        facts.faults += tuple(
-            fault for fault in likely_swallowed(context) if (fault.place.path, fault.place.line) not in known
-        )
+        facts.faults = (*_with_hidden(faults, context), *unawaited(context), *unread_futures(context))
     else:
         facts.on_fail, facts.on_fail_place = on_fail(context)
         facts.source, facts.source_ack, facts.source_ack_place = source_of(context)
@@ -100,6 +96,15 @@ def _faults(findings: Iterable[Finding]) -> Iterator[Fault]:
             caught = each.case == _HIDDEN or any(step.note == CAUGHT for step in each.evidence.steps)
             must = each.confidence is Confidence.MUST
             yield Fault(each.code, must, place, each.message, after_catch=caught)
+
+
+def _with_hidden(faults: Iterable[Fault], context: RuleContext) -> Iterator[Fault]:
+    """Yield the faults of lint, and the hidden failures that it does not report or of which it is not sure."""
+    hidden = {fault.place: fault for fault in likely_swallowed(context)}
+    for fault in faults:
+        also = hidden.pop(fault.place, None) if fault.code == SWALLOWED_FAILURE else None
+        yield fault._replace(must=fault.must or (also is not None and also.must))
+    yield from hidden.values()
 
 
 # ---- emits ----
