@@ -339,7 +339,10 @@ def _is_asked(caught: Path) -> bool:
 
 
 def _ignores_answer(context: RuleContext, caught: Path, end: Path) -> bool:
-    """Whether the caller of a helper only tests its result after the failure, logs, and goes on to the ack."""
+    """Whether a helper answers the failure with None or False, and its caller only tests that, logs, and goes on to the ack."""
+    handling = (caught.function.cfg.steps[each].op for each in _handling_steps(caught))
+    if not all(_is_refusal(op.value) for op in handling if isinstance(op, Return)):
+        return False
     for visit, _, _ in points_back(end):
         function, op = visit.function, visit.step.op
         if visit is caught:
@@ -354,3 +357,8 @@ def _ignores_answer(context: RuleContext, caught: Path, end: Path) -> bool:
             case _:
                 pass
     return False
+
+
+def _is_refusal(value: Expr | None) -> bool:
+    """Whether a helper's result says that it failed; 0 or an empty list may be a default that its caller uses."""
+    return value is None or (isinstance(value, Literal) and (value.value is None or value.value is False))

@@ -56,3 +56,24 @@ def test_the_path_through_a_helper_names_the_call_that_does_the_work():
 
     notes = [step.note for step in found.evidence.steps]
     assert notes[:4] == ["received", "calls `self.store`", "in store", "if `.insert` raises"]
+
+
+@pytest.mark.parametrize(("answer", "found"), [("None", ["ACK102"]), ("False", ["ACK102"]), ("0", [])])
+def test_a_default_is_no_answer_to_the_caller(answer: str, found: list[str]):
+    source = in_bolt(
+        f"""
+        def count(self, word):
+            try:
+                self.table.insert(word)
+                return True
+            except Exception:
+                return {answer}
+
+        def process(self, tup):
+            if not self.count(tup.values[0]):
+                self.log("none")
+            self.ack(tup)
+        """
+    )
+
+    assert [f.code for f in findings(source)] == found
