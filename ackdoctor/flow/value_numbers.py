@@ -97,9 +97,10 @@ class Frame:
 class ValueNumbers:
     """The numbers of the values on a path.
 
-    `methods` are the names of the component's methods.  `known` has the number of each expression over numbers and versions, `truths` the truth of each version of a value.
-    `literals` are the values that cannot change, `objects` those that are not None.  `holds` has what may change with
-    an object; an element without a known index, one of `elements`, shares the set of its collection.
+    `methods` are the names of the component's methods.  `known` has the number of each expression over numbers and
+    versions, `truths` the truth of each version of a value.  `literals` are the values that cannot change, `objects`
+    those that are not None.  `holds` has what may change with an object; an element without a known index, one of
+    `elements`, shares the set of its collection.
     """
 
     methods: Collection[str] = ()
@@ -307,8 +308,9 @@ class ValueNumbers:
         """Number the result of a call that the path does not enter: as that of an equal call, if it is a question.
 
         A call with arguments that is a condition is one, and a method without arguments whose result is used, unless
-        its name says that it takes something; both change only objects that the path has made.  Any other call has another result each time, and changes its receiver and its arguments; a
-        method of a collection leaves its arguments as they are.
+        its name says that it takes something; both change only objects that the path has made.  Any other call has
+        another result each time, and changes its receiver and its arguments; a method of a collection leaves its
+        arguments as they are.
         """
         name, args = last_name(call.func), [self.of(frame, arg.value) for arg in call.args]
         obj = call.func.obj if isinstance(call.func, Attr) else None

@@ -101,21 +101,27 @@ def marks_of(judged: Judged) -> dict[Edge, tuple[int, ...]]:
     outputs: dict[str, list[Edge]] = defaultdict(list)
     for edge in edges:
         outputs[edge.source].append(edge)
-    marks: dict[Edge, dict[int, None]] = {}
-    numbered = enumerate(alike(judged.verdict.reasons), start=1)
-    for number, reason in ((number, reason) for number, group in numbered for reason in group):
-        if not reason.component:
-            unsafe: Iterable[Edge] = edges
-        elif reason.fact in _TRACKED:
-            facts = judged.facts.get(reason.component)
-            streams = {emit.stream for emit in facts.emits if emit.place == reason.place} if facts else set()
-            first = [edge for edge in outputs[reason.component] if edge.stream in streams]
-            unsafe = _reachable(first or outputs[reason.component], outputs)
-        else:
-            unsafe = [edge for edge in edges if edge.target == reason.component]
+    marks: dict[Edge, list[int]] = {}
+    for number, group in enumerate(alike(judged.verdict.reasons), start=1):
+        unsafe = dict.fromkeys(
+            edge for reason in group for edge in _made_unsafe(judged, reason, edges, outputs)
+        )
         for edge in unsafe:
-            marks.setdefault(edge, {})[number] = None
+            marks.setdefault(edge, []).append(number)
     return {edge: tuple(numbers) for edge, numbers in marks.items()}
+
+
+def _made_unsafe(
+    judged: Judged, reason: Reason, edges: Sequence[Edge], outputs: Mapping[str, Sequence[Edge]]
+) -> Iterable[Edge]:
+    """Return the edges that a reason makes unsafe; `outputs` has those that leave a component."""
+    if not reason.component:
+        return edges
+    if reason.fact not in _TRACKED:
+        return (edge for edge in edges if edge.target == reason.component)
+    facts, own = judged.facts.get(reason.component), outputs.get(reason.component, ())
+    streams = {emit.stream for emit in facts.emits if emit.place == reason.place} if facts else set()
+    return _reachable([edge for edge in own if edge.stream in streams] or own, outputs)
 
 
 def _reachable(edges: Iterable[Edge], outputs: Mapping[str, Sequence[Edge]]) -> list[Edge]:

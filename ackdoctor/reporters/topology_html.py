@@ -124,7 +124,7 @@ def _topology(judged: Judged, number: int, advice: Advice) -> dict[str, object]:
         "branch": branch_of(judged),
         "boundary": verdict.boundary,
         "drawings": [
-            (css, _drawing(layout, judged))
+            (css, _drawing(layout, groups))
             for css, layout in (("wide", wide), ("narrow", narrow))
             if layout is not None
         ],
@@ -185,12 +185,12 @@ def _fact(value: object) -> str:
 # ---- the drawing ----
 
 
-def _drawing(layout: Layout, judged: Judged) -> dict[str, object]:
+def _drawing(layout: Layout, groups: Sequence[Sequence[Reason]]) -> dict[str, object]:
     return {
         "width": round(layout.width * _COLUMN + 2),
         "height": round(layout.height * _ROW),
         "boxes": [_box(box) for box in layout.boxes if not box.rail],
-        "lines": [_line(link, layout, judged) for link in layout.links],
+        "lines": [_line(link, layout, groups) for link in layout.links],
     }
 
 
@@ -213,13 +213,12 @@ def _box(box: Box) -> dict[str, object]:
     }
 
 
-def _line(link: Link, layout: Layout, judged: Judged) -> dict[str, object]:
+def _line(link: Link, layout: Layout, groups: Sequence[Sequence[Reason]]) -> dict[str, object]:
     corners = [(x + 0.5, y + 0.5) for x, y in points(link)]
     corners[0] = (corners[0][0], corners[0][1] - 1)
     last_x, last_y = corners[-1]
     corners[-1] = (last_x, last_y + (link.lower.height if link.lower.rail else 0.6))
     marks = sorted(_marks(link, layout)) if link.unsafe else []
-    groups = alike(judged.verdict.reasons)
     sure = any(groups[mark - 1][0].sure for mark in marks)
     return {
         "css": ("unsafe" if sure else "doubt") if link.unsafe else "safe",

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from ackdoctor.checks.facts.dataflow import (
     derived_names,
+    edges_after_success,
     handler_steps,
     mentions_any,
     raising_steps,
@@ -100,9 +101,7 @@ def _ignores(context: RuleContext, flow: Flow, function: Function, index: int) -
         case Next():
             return False
         case Update(target=Name(), value=Literal()):
-            return (
-                True  # it counts the attempts; a test of the counter is judged with those behind the handler
-            )
+            return True  # it counts the attempts; a test of the counter decides later
         case Return(value=Literal()) if function is not flow.function:
             return True  # the caller may ask for it
         case Return(value=value):
@@ -138,7 +137,7 @@ def _is_acked_after(
 ) -> bool:
     """Whether the tuple is acked behind a handler without another try, and no test of the outcome decides about it."""
     steps, ends = function.cfg.steps, _ends(context, function, acks)
-    closed = [*_fails(context, function), *_past(work)]
+    closed = [*_fails(context, function), *edges_after_success(work)]
     undone = reachable(function, [ENTRY], closed)
     names = frozenset(
         name for each, step in enumerate(steps) if each not in undone for name in assigned_locals(step.op)
@@ -214,11 +213,9 @@ def _ends(context: RuleContext, function: Function, acks: list[Completed]) -> se
 def _fails(context: RuleContext, function: Function) -> list[tuple[int, EdgeKind]]:
     steps = enumerate(function.cfg.steps)
     calls = {index: step.op for index, step in steps if isinstance(step.op, Call)}
-    return _past(index for index, op in calls.items() if context.verb_kind(function, op) is VerbKind.FAIL)
-
-
-def _past(steps: Iterable[int]) -> list[tuple[int, EdgeKind]]:
-    return [(index, kind) for index in steps for kind in EdgeKind if kind is not EdgeKind.RAISE]
+    return edges_after_success(
+        index for index, op in calls.items() if context.verb_kind(function, op) is VerbKind.FAIL
+    )
 
 
 def unread_futures(context: RuleContext) -> Iterator[Fault]:

@@ -55,14 +55,15 @@ def returns_without(function: Function, steps: set[int]) -> bool:
     return EXIT in reachable(function, [ENTRY], [(index, kind) for index in steps for kind in EdgeKind])
 
 
-def edges_past(function: Function, steps: set[int]) -> list[tuple[int, EdgeKind]]:
-    """Return the edges behind these steps, and those of exceptions."""
-    return [
-        (index, kind)
-        for index in range(len(function.cfg.steps))
-        for kind in EdgeKind
-        if kind is EdgeKind.RAISE or index in steps
-    ]
+def edges_past(function: Function, steps: Iterable[int]) -> list[tuple[int, EdgeKind]]:
+    """Return the edges behind these steps, and those of all exceptions."""
+    raised = [(index, EdgeKind.RAISE) for index in range(len(function.cfg.steps))]
+    return [*raised, *edges_after_success(steps)]
+
+
+def edges_after_success(steps: Iterable[int]) -> list[tuple[int, EdgeKind]]:
+    """Return the edges behind these steps, without those of their exceptions."""
+    return [(index, kind) for index in steps for kind in EdgeKind if kind is not EdgeKind.RAISE]
 
 
 def handler_steps(function: Function, catch: int) -> set[int]:

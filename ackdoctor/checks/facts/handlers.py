@@ -15,6 +15,7 @@ from ackdoctor.flow.transfer.origins import is_remote_library
 from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.libraries import LIBRARIES
 from ackdoctor.libraries.vocabulary import (
+    ATTRIBUTE_READS,
     COUNTS,
     ERROR_NAMES,
     ERROR_STAGES,
@@ -157,7 +158,9 @@ def is_no_remedy(context: RuleContext, function: Function, index: int, call: Cal
     known = context.verb_kind(function, call) in _NO_REMEDY or (
         not call.dropped and context.is_computation(function, call.func)
     )
-    return tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS | {"getattr"}
+    return (
+        tidies or known or last_name(call.func) in LOGGING | PURE_CALLS | _UNDOES | COUNTS | ATTRIBUTE_READS
+    )
 
 
 def has_no_remedy(context: RuleContext, function: Function, steps: Iterable[int]) -> bool:
@@ -213,16 +216,16 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
         if not isinstance(step.op, Test):
             continue
         match normalise(step.op.condition):
-            case Compare(left=Name() as tested, op="is", right=Literal(value=None)), same if tested in errors:
-                failed = EdgeKind.FALSE if same else EdgeKind.TRUE
-                starts = [edge.target for edge in step.edges if edge.kind is failed]
-                branches.append(FailureBranch(index, failed, reachable(function, starts), tested in typed))
-            case Name() as tested, same if tested in errors:
-                failed = EdgeKind.TRUE if same else EdgeKind.FALSE
-                starts = [edge.target for edge in step.edges if edge.kind is failed]
-                branches.append(FailureBranch(index, failed, reachable(function, starts), tested in typed))
-            case _:
+            case Compare(left=Name() as tested, op="is", right=Literal(value=None)), is_absent:
+                has_failed = not is_absent
+            case Name() as tested, has_failed:
                 pass
+            case _:
+                continue
+        if tested in errors:
+            failed = EdgeKind.TRUE if has_failed else EdgeKind.FALSE
+            starts = [edge.target for edge in step.edges if edge.kind is failed]
+            branches.append(FailureBranch(index, failed, reachable(function, starts), tested in typed))
     names = frozenset(each.id for each in errors)
     is_read = any(mentions_any(value, names) for step in steps for value in operands(step.op))
     by_caller = ended.deferral is not None and ended.deferral.runner in ERROR_STAGES

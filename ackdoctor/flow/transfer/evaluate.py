@@ -182,17 +182,18 @@ def _field_of_field(context: Context, holder: str, name: str) -> Value:
     cls = field_class(context, holder)
     if instance is None and cls is not None:
         instance = Instance(cls)
-    known = instance_attribute(context, instance, name) if instance is not None else None
-    method = _method_of(context, instance, name) if instance is not None else None
-    return known or method or Field(f"{holder}.{name}")
+    known = None
+    if instance is not None:
+        known = instance_attribute(context, instance, name) or _method_of(context, instance, name)
+    return known or Field(f"{holder}.{name}")
 
 
 def _method_of(context: Context, instance: Instance, name: str) -> Value | None:
     """Return a method of another object that makes framework calls, as a value: `target=self.worker.run`."""
-    if context.library.declared_types or not makes_framework_calls(context, instance.cls):
+    method = None if context.library.declared_types else context.program.find_method(instance.cls, name)
+    if method is None or not makes_framework_calls(context, instance.cls):
         return None
-    method = context.program.find_method(instance.cls, name)
-    return Partial(FunctionRef(method), (instance,)) if method is not None else None
+    return Partial(FunctionRef(method), (instance,))
 
 
 _A_TUPLE = FrameworkObject(
