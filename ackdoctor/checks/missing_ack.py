@@ -9,10 +9,18 @@ from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completi
 from ackdoctor.checks.facts.dataflow import handler_steps, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
 from ackdoctor.checks.facts.handlers import failure_branch, has_no_remedy
+from ackdoctor.checks.hidden_failures import called_method
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.domains.tuples import is_listed, is_whole_slice
 from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
-from ackdoctor.flow.expressions import assigned_targets, last_name, name_words, operands, subexpressions
+from ackdoctor.flow.expressions import (
+    assigned_targets,
+    calls_by_result,
+    last_name,
+    name_words,
+    operands,
+    subexpressions,
+)
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Token, TokenKind, TokenRef
 from ackdoctor.flow.witness import assumes_raise
@@ -339,7 +347,7 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
             continue
         loops = (
             (function, head, body)
-            for function in context.functions_of(flow)
+            for function in _entered_functions(context, flow)
             for head, body in sorted(function.cfg.bodies.items())
         )
         for function, head, body in loops:
@@ -359,6 +367,16 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
                 confidence=Confidence.MUST if certain else Confidence.MAY,
             )
             break
+
+
+def _entered_functions(context: RuleContext, flow: Flow) -> list[Function]:
+    """Return a handler, the methods that it calls, and the methods of the project's objects that these call."""
+    found = context.functions_of(flow)
+    for function in found:  # the list grows during the loop
+        methods = (called_method(context, function, call) for call in calls_by_result(function).values())
+        new = dict.fromkeys(method for method in methods if method is not None and method not in found)
+        found += [method for method in new if not method.is_generator]
+    return found
 
 
 def _completed_in(flow: Flow, function: Function, body: range) -> list[Token | None]:

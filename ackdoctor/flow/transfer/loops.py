@@ -17,6 +17,7 @@ In the loop body, the generator holds the tuples that it completes after its las
 completed (`suspend_generator`, `finish_generator`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -68,7 +69,7 @@ from ackdoctor.flow.values import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.libraries.vocabulary import RANGES
+from ackdoctor.libraries.vocabulary import ITERATORS, RANGES
 from ackdoctor.model.cfg import Bind, Build, Call, Compare, EdgeKind, Expr, Function, Name, Next, Star, Yield
 from ackdoctor.model.protocol import Op, Stage
 
@@ -139,6 +140,9 @@ def _batch_iterations(
     """
     state = path.state
     now = context.token_state(state, token)
+    if not again and now.stage is not Stage.OWED and op.iterable in _resumed_iterators(path.function):
+        yield False, state  # an earlier loop took the element from the iterator
+        return
     if again:
         memory = state.loops[op.loop]
         filled = _collections(state, token) - memory.containers
@@ -400,6 +404,19 @@ def finish_generator(state: State, result: GeneratorResult) -> State:
         if now is not None and now.stage is Stage.HELD:
             state = state.with_token(token, token_state)
     return state
+
+
+@memoize
+def _resumed_iterators(function: Function) -> frozenset[Expr]:
+    """The iterators that several loops share: each loop goes on where the one before ended."""
+    loops = Counter(step.op.iterable for step in function.cfg.steps if isinstance(step.op, Next))
+    made = {result for result, call in calls_by_result(function).items() if last_name(call.func) in ITERATORS}
+    values = local_values(function)
+    return frozenset(
+        iterable
+        for iterable, count in loops.items()
+        if count > 1 and isinstance(iterable, Name) and made.issuperset(values.get(iterable.id, (None,)))
+    )
 
 
 @memoize
