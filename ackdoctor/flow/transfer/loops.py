@@ -140,7 +140,8 @@ def _batch_iterations(
     """
     state = path.state
     now = context.token_state(state, token)
-    if not again and now.stage is not Stage.OWED and op.iterable in _resumed_iterators(path.function):
+    resumed = not again and op.iterable in _resumed_iterators(path.function)
+    if resumed and (now.stage is not Stage.OWED or now.holders == _TAKEN):
         yield False, state  # an earlier loop took the element from the iterator
         return
     if again:
@@ -338,6 +339,8 @@ def _has_elements(context: Context, function: Function, iterable: Expr) -> bool:
 
 # ---- loops that a path leaves early ----
 
+_TAKEN = ("iterator",)  # holds the element that a path took before it left the loop over an iterator
+
 
 def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[NextStep]:
     """Yield the edge itself, or one for each kind of element if it leaves a loop over a batch early."""
@@ -360,6 +363,10 @@ def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[Ne
         return
     first = left[min(batches)]
     now = context.token_state(state, token)
+    ops = (path.function.cfg.steps[heads[loop]].op for loop in batches)
+    if any(isinstance(op, Next) and op.iterable in _resumed_iterators(path.function) for op in ops):
+        now = now._replace(holders=_TAKEN)
+        state = state.with_token(token, now)
     yield NextStep(way.kind, way.target, state)
     others = [
         token_state
