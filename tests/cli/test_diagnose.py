@@ -110,8 +110,8 @@ def test_logs_without_times_are_said_to_be_in_the_order_of_their_files(shell):
     Path("b.log").write_text("INFO first\n")
     Path("c.err").write_text("SLF4J: no binding\n")
     os.utime("b.log", (1_700_000_000, 1_700_000_000))
-    told = "ackdoctor: 2 files without a time, such as a.log: ordered by the times of their last changes\n"
-    assert shell("diagnose", "a.log", "b.log", "c.err").err == told
+    note = "ackdoctor: 2 files without a time, such as a.log: ordered by the times of their last changes\n"
+    assert shell("diagnose", "a.log", "b.log", "c.err").err == note
     Path("a.log").write_text("2026-02-20 10:00:00 INFO second\n")
     assert shell("diagnose", "a.log", "b.log", "c.err").err == ""
 
@@ -139,8 +139,8 @@ def test_a_folder_of_dumps_of_other_tools_is_read(name, text, first, shell):
 
 def test_a_summary_of_a_python_heap_is_no_log(shell):
     Path("heap.txt").write_text("Partition of a set of 600018 objects. Total size = 37485224 bytes.\n")
-    told = "ackdoctor: heap.txt: a summary of a Python heap: pytest --ackdoctor-heap shows which component holds what\n"
-    assert shell("diagnose", "heap.txt") == (2, "", told)
+    note = "ackdoctor: heap.txt: a summary of a Python heap: pytest --ackdoctor-heap shows which component holds what\n"
+    assert shell("diagnose", "heap.txt") == (2, "", note)
 
 
 def test_a_log_with_a_harmless_exception_begins_with_the_result(shell):

@@ -90,8 +90,8 @@ def test_histograms_without_times_are_said_to_be_in_the_order_of_their_files(opt
         Path(name).write_text(text[text.index(" num") :])
         os.utime(name, (1_700_000_000 + at * 60, 1_700_000_000 + at * 60))
     outcome = shell("heap", "hist", "a.txt", "b.txt", "c.txt", *options)
-    told = "ackdoctor: 3 histograms without a time: ordered by the times of the files' last changes; --every SECONDS keeps the order given\n"
-    assert outcome.err == ("" if options else told)
+    note = "ackdoctor: 3 histograms without a time: ordered by the times of the files' last changes; --every SECONDS keeps the order given\n"
+    assert outcome.err == ("" if options else note)
 
 
 @pytest.mark.parametrize(("size", "words"), [("1m", "1.0 MB"), ("1k", "1,024 bytes")])
