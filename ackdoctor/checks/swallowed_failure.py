@@ -7,6 +7,7 @@ from typing import NamedTuple
 from ackdoctor.checks.facts.dataflow import definition, handler_steps, raising_steps, reachable
 from ackdoctor.checks.facts.handlers import (
     advice,
+    answers_with_refusal,
     does_work,
     failure_branch,
     has_no_remedy,
@@ -339,9 +340,8 @@ def _is_asked(caught: Path) -> bool:
 
 
 def _ignores_answer(context: RuleContext, caught: Path, end: Path) -> bool:
-    """Whether a helper answers the failure with None or False, and its caller only tests that, logs, and goes on to the ack."""
-    handling = (caught.function.cfg.steps[each].op for each in _handling_steps(caught))
-    if not all(_is_refusal(op.value) for op in handling if isinstance(op, Return)):
+    """Whether a helper answers the failure with a refusal, and its caller only tests that, logs, and goes on to the ack."""
+    if not answers_with_refusal(caught.function, _handling_steps(caught)):
         return False
     for visit, _, _ in points_back(end):
         function, op = visit.function, visit.step.op
@@ -357,8 +357,3 @@ def _ignores_answer(context: RuleContext, caught: Path, end: Path) -> bool:
             case _:
                 pass
     return False
-
-
-def _is_refusal(value: Expr | None) -> bool:
-    """Whether a helper's result says that it failed; 0 or an empty list may be a default that its caller uses."""
-    return value is None or (isinstance(value, Literal) and (value.value is None or value.value is False))

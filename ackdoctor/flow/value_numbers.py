@@ -247,8 +247,8 @@ class ValueNumbers:
             if left == null or left in self.objects:
                 self.truths[number, 0] = left == null
         if isinstance(fact, Compare) and fact.op == "<" and self._is_empty(frame, size_of(fact.left)):
-            if not isinstance(fact.right, Literal) and not is_size(fact.right):
-                self.truths[number, 0] = True  # a limit is at least one
+            is_limit = not isinstance(fact.right, Literal) and not is_size(fact.right)
+            self.truths.update({(number, 0): True} if is_limit else {})  # it is at least one
         return self.version(number)
 
     def _is_empty(self, frame: Frame, whole: Expr | None) -> bool:
@@ -349,11 +349,11 @@ class ValueNumbers:
             self.known[self._key("content", number)] = args[0]
             return held
         result = self._numbered((Compare, "=="), held, args[0])
+        whole = self.of(frame, holder.obj) if isinstance(holder, Attr) else None
         if {held, args[0]} <= self.literals:
             self.truths[result, 0] = held == args[0]
-        elif isinstance(holder, Attr) and self.of(frame, holder.obj) in self.objects:
-            if not self.versions.get(number):
-                self.truths[result, 0] = True
+        elif whole in self.objects and number not in self.versions:
+            self.truths[result, 0] = True
         succeeds = self.truths.get((result, 0))
         if succeeds is not False:
             self._change_only(number)

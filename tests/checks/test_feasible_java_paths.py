@@ -271,7 +271,9 @@ def test_a_flag_that_guards_the_completion(first, second, confidence):
 
 
 @pytest.mark.parametrize(
-    ("drain", "confidence"), [("rows.clear();", {"may"}), ("rows.size();", {"must"})], ids=["healthy", "mistake"]
+    ("drain", "confidence"),
+    [("rows.clear();", {"may"}), ("rows.size();", {"must"})],
+    ids=["healthy", "mistake"],
 )
 def test_an_empty_batch_is_not_full(drain, confidence):
     source = f"""

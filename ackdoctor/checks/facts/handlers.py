@@ -21,7 +21,9 @@ from ackdoctor.libraries.vocabulary import (
     ERROR_STAGES,
     ERROR_TYPES,
     EXCEPTIONS,
+    FUTURE_READS,
     LOGGING,
+    OPTIONALS,
     PURE_CALLS,
     STOPS,
     TASK_METHODS,
@@ -40,6 +42,7 @@ from ackdoctor.model.cfg import (
     Function,
     Global,
     Instr,
+    Item,
     Jump,
     Literal,
     Mix,
@@ -50,6 +53,7 @@ from ackdoctor.model.cfg import (
     Test,
     Throw,
     Unpack,
+    Update,
 )
 from ackdoctor.model.dialect import VerbKind
 from ackdoctor.model.protocol import Stage
@@ -163,6 +167,42 @@ def is_no_remedy(context: RuleContext, function: Function, index: int, call: Cal
     )
 
 
+def answers_with_refusal(function: Function, handling: Iterable[int]) -> bool:
+    """Whether the steps that handle an exception return only values that say it failed.
+
+    0 or an empty list may be a default that the caller uses.
+    """
+    returned = (op.value for each in handling if isinstance(op := function.cfg.steps[each].op, Return))
+    return all(_is_refusal(function, value) for value in returned)
+
+
+def _is_refusal(function: Function, value: Expr | None) -> bool:
+    match calls_by_result(function).get(value, value) if value is not None else None:
+        case None | Literal(value=None | False):
+            return True
+        case Call(func=Attr(obj=Global(id=cls), name=name)):
+            return cls.endswith("Optional") and OPTIONALS.get(name) is False
+        case _:
+            return False
+
+
+def only_acks(context: RuleContext, function: Function, starts: Iterable[int]) -> bool:
+    """Whether all that a function does from these steps on is to log, and to ack or let the framework ack."""
+    acks = bool(context.component.auto_ack)
+    for index in reachable(function, starts):
+        match function.cfg.steps[index].op:
+            case Call() as call:
+                is_ack = context.verb_kind(function, call) is VerbKind.ACK
+                acks = acks or is_ack
+                if not is_ack and not is_no_remedy(context, function, index, call):
+                    return False
+            case Bind(target=Attr() | Item()) | Update() | Next() | Throw():
+                return False
+            case _:
+                pass
+    return acks
+
+
 def has_no_remedy(context: RuleContext, function: Function, steps: Iterable[int]) -> bool:
     """Whether no call in these steps of a function does anything about the failure."""
     ops = ((index, function.cfg.steps[index].op) for index in steps)
@@ -255,8 +295,9 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
         return _runs_work(context, flow, caught.entry.before, passed)
     derived = _names_from(context, function, field) if field else tuple_names(flow, function)
     own = [arg.value for arg in call.args if field and reads_field(context, function, arg.value, field)]
+    awaits = last_name(call.func) in FUTURE_READS and mentions_any(call.func, derived)
     if not own and not any(mentions_any(arg.value, derived) for arg in call.args):
-        return False
+        return awaits and is_of_library(context, function, call)
     helper = called_helper(context, flow, caught, call)
     if helper is None:
         return uses_resource(context, function, call, caught.entry.before) or is_for_effect(
