@@ -1,7 +1,8 @@
 """Exception handlers: what fails inside their `try`, which exceptions they catch, and whether they do anything about it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import argument_of, derived_names, mentions_any, reachable, tuple_names
@@ -77,6 +78,12 @@ _ASKS = re.compile(  # such a function raises because of the record, and has no 
 _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
     "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
 )
+
+
+_SAYS_FAILED = re.compile(
+    r"(?i)(?:has|is|any)_?(?:any_?)?(?:failures?|failed|errors?|exceptions?)"
+)  # an answer
+_SAYS_DONE = re.compile(r"(?i)(?:(?:is|was)_?)?(?:success(?:ful)?|succeeded|ok)")
 
 
 def leaves(step: Step) -> bool:
@@ -278,6 +285,55 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
     [branch] = branches
     decides = any(isinstance(steps[index].op, (Test, Throw)) for index in branch.steps)
     return branch if not decides and has_no_remedy(context, function, branch.steps) else None
+
+
+def failed_answers(context: RuleContext, function: Function) -> Iterator[FailureBranch]:
+    """Yield the branches on which a library's answer says that the work failed, if they and what follows do nothing about it."""
+    steps = function.cfg.steps
+    for index, step in enumerate(steps):
+        if not isinstance(step.op, Test):
+            continue
+        fact, positive = normalise(step.op.condition)
+        call = calls_by_result(function).get(fact)
+        answer = call.func if call is not None and not call.args else fact
+        if not isinstance(answer, Attr) or not context.is_remote(function, answer.obj):
+            continue
+        says_failed = _SAYS_FAILED.fullmatch(answer.name) is not None
+        if not says_failed and _SAYS_DONE.fullmatch(answer.name) is None:
+            continue
+        failed = EdgeKind.TRUE if says_failed == positive else EdgeKind.FALSE
+        after = reachable(function, [edge.target for edge in step.edges if edge.kind is failed])
+        alone = after - reachable(function, [ENTRY], [(index, failed)])
+        ignores = has_no_remedy(context, function, alone) and not any(
+            isinstance(op := steps[each].op, Update)
+            or (isinstance(op, Bind) and not keeps_nothing(context, function, op))
+            for each in alone
+        )
+        if ignores and not any(_may_fail_tuples(context, function, steps[each].op) for each in after):
+            yield FailureBranch(index, failed, after, sure=False)
+
+
+def _may_fail_tuples(
+    context: RuleContext, function: Function, op: Instr, around: Function | None = None
+) -> bool:
+    """Whether a step throws, fails a tuple, or calls or passes on code of the project that may."""
+    if not isinstance(op, Call):
+        return isinstance(op, Throw)
+    run = (op.func, *(arg.value for arg in op.args))
+    if any(context.verb_kind(function, replace(op, func=func), around) is VerbKind.FAIL for func in run):
+        return True
+    codes = [
+        function.closures.get(func.key)
+        if isinstance(func, Closure)
+        else context.called_function(function, func)
+        for func in run
+    ]
+    called = [code for code in codes if code is not None]
+    if around is not None:
+        return bool(called)  # it is not followed any further
+    return any(
+        _may_fail_tuples(context, code, step.op, function) for code in called for step in code.cfg.steps
+    )
 
 
 def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:
