@@ -249,10 +249,11 @@ class FailureBranch(NamedTuple):
     sure: bool
 
 
-def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
+def failure_branch(context: RuleContext, ended: Ended, *, beside: bool = False) -> FailureBranch | None:
     """Return the branch of a callback that runs if the work failed, if it does nothing about the failure.
 
-    The callback gets an error as an argument: by its type, by a test, by its name if it never reads it, or by who calls it.
+    The callback gets an error as an argument: by its type, by a test, by its name if it never reads it or is `beside` another
+    callback that completes the tuple, or by who calls it.
     """
     function = ended.path.function
     params = [param for param in function.params if param.name != function.receiver]
@@ -276,7 +277,7 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
     names = frozenset(each.id for each in errors)
     is_read = any(mentions_any(value, names) for step in steps for value in operands(step.op))
     by_caller = ended.deferral is not None and ended.deferral.runner in ERROR_STAGES
-    if not branches and (typed or by_caller or (errors and len(params) > 1 and not is_read)):
+    if not branches and (typed or by_caller or (errors and (beside or (len(params) > 1 and not is_read)))):
         branches = [
             FailureBranch(None, EdgeKind.NEXT, reachable(function, [ENTRY]), bool(typed) or by_caller)
         ]
