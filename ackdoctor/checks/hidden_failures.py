@@ -145,7 +145,7 @@ def _hidden_behind(
 
     An object that was made from the data gets them too: `Order(tup.values).save()`.
     """
-    method = _called_method(context, function, call) if calls else None
+    method = called_method(context, function, call) if calls else None
     if method is None:
         return None
     by_argument = any(mentions_any(arg.value, derived) for arg in call.args)
@@ -198,7 +198,7 @@ def _swallowing_return(context: RuleContext, method: Function) -> _Hidden | None
     return _Hidden(method, returns[0], sure=True) if hides else None
 
 
-def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
+def called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
     """Return the method of another class of the project that a call runs; in such a class, also its own."""
     if not isinstance(call.func, Attr):
         return None
