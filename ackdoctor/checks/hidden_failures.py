@@ -135,7 +135,7 @@ def _is_asked(context: RuleContext, function: Function, call: Call, method: Func
     """Whether a call itself runs a method that answers something, and uses its result."""
     returned = {step.op.value for step in method.cfg.steps if isinstance(step.op, Return)}
     asks = not call.dropped and not returned <= {None, Literal(None)}
-    return asks and _called_method(context, function, call) is method
+    return asks and called_method(context, function, call) is method
 
 
 def _hidden_behind(

@@ -352,12 +352,11 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
     if passed is not None:
         return _runs_work(context, flow, caught.entry.before, passed)
     derived = _names_from(context, function, field) if field else tuple_names(flow, function)
-    if _awaits_work(context, call, derived):
+    if _awaits_work(context, function, call, derived):
         return True
     own = [arg.value for arg in call.args if field and reads_field(context, function, arg.value, field)]
-    awaits = last_name(call.func) in FUTURE_READS and mentions_any(call.func, derived)
     if not own and not any(mentions_any(arg.value, derived) for arg in call.args):
-        return awaits and is_of_library(context, function, call)
+        return False
     helper = called_helper(context, flow, caught, call)
     if helper is None:
         return uses_resource(context, function, call, caught.entry.before) or is_for_effect(
@@ -366,12 +365,12 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
     return _works(context, helper)
 
 
-def _awaits_work(context: RuleContext, call: Call, derived: frozenset[str]) -> bool:
-    """Whether a call waits for a task with the tuple's data, and some task of the component does work: `future.result()`."""
-    if not (
-        isinstance(call.func, Attr) and call.func.name == "result" and mentions_any(call.func.obj, derived)
-    ):
+def _awaits_work(context: RuleContext, function: Function, call: Call, derived: frozenset[str]) -> bool:
+    """Whether a call waits for a task with the tuple's data; without declared types, some task of the component has to do work."""
+    if not isinstance(call.func, Attr) or not mentions_any(call.func.obj, derived):
         return False
+    if call.func.name != "result":
+        return call.func.name in FUTURE_READS and is_of_library(context, function, call)
     return any(
         last_name(each.func) in TASKS and each.args and task_works(context, owner, each.args[0].value)
         for owner, each in context.calls()
