@@ -23,7 +23,7 @@ from ackdoctor.checks.facts.handlers import (
     leaves,
     tuple_words,
 )
-from ackdoctor.checks.hidden_failures import hidden_failures
+from ackdoctor.checks.hidden_failures import hidden_failures, unread_tasks
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import (
     Completed,
@@ -80,6 +80,7 @@ def ack102_swallowed_failure(context: RuleContext) -> Iterator[Finding]:
     yield from _in_callbacks(context)
     yield from _in_answers(context)
     yield from hidden_failures(context)
+    yield from unread_tasks(context)
 
 
 def _in_handlers(context: RuleContext) -> Iterator[Finding]:
