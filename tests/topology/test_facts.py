@@ -199,6 +199,11 @@ def _spout(fail: str) -> str:
         ("self.failed += 1", OnFail.NOTHING, 20),
         ("", OnFail.NOTHING, 18),
         ("self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
+        ("self.client.rpush('refused', tup_id)", OnFail.UNKNOWN, 20),  # a list that next_tuple does not read
+        ("p = self.client.pipeline()\np.rpush('words', tup_id)\np.execute()", OnFail.SOURCE, 20),
+        ("p = self.client.pipeline()\np.rpush('refused', tup_id)\np.execute()", OnFail.UNKNOWN, 20),
+        ("if self.tries[tup_id] < 3:\n    self.client.rpush('words', tup_id)", OnFail.BOUNDED, 21),
+        ("if tup_id in self.pending:\n    self.client.rpush('words', tup_id)", OnFail.SOURCE, 20),
         ("self.client.rpush('words-dlq', tup_id)", OnFail.DEAD_LETTER, 20),
         ("self.client.basic_reject(tup_id, requeue=True)", OnFail.SOURCE, 20),
         ("self.client.basic_nack(tup_id)", OnFail.SOURCE, 20),
@@ -249,6 +254,77 @@ def test_what_a_spout_does_with_failed_messages(fail, meaning, line):
     assert facts.on_fail is meaning
     assert facts.on_fail_place is not None
     assert facts.on_fail_place.line == line
+
+
+@pytest.mark.parametrize(
+    ("taken", "state", "meaning"),
+    [
+        ("busy", "'new'", OnFail.REPLAYS),
+        ("busy", "'failed'", OnFail.UNKNOWN),
+        ("busy", "'done'", OnFail.UNKNOWN),
+        ("new", "'new'", OnFail.UNKNOWN),  # next_tuple gives the record this state itself
+    ],
+)
+def test_a_document_that_gets_its_old_state_back(taken, state, meaning):
+    source = f"""
+        from pymongo import MongoClient
+        from streamparse import Spout
+
+        class Jobs(Spout):
+            outputs = ["job"]
+
+            def initialize(self, conf, context):
+                self.jobs = MongoClient().shop.jobs
+
+            def next_tuple(self):
+                job = self.jobs.find_one_and_update({{"state": "new"}}, {{"$set": {{"state": "{taken}"}}}})
+                self.emit([job["_id"]], tup_id=job["_id"])
+
+            def ack(self, tup_id):
+                self.jobs.update_one({{"_id": tup_id}}, {{"$set": {{"state": "done"}}}})
+
+            def fail(self, tup_id):
+                self.jobs.update_one({{"_id": tup_id}}, {{"$set": {{"state": {state}}}}})
+        """
+    assert python_facts(source).on_fail is meaning
+
+
+_ROWS = """
+public class Made extends BaseRichSpout {{
+  private static final String NEW = "NEW";
+  private SpoutOutputCollector out; private java.sql.Connection db; private Map<Long, Integer> tries = new HashMap<>();
+  public void open(Map c, TopologyContext t, SpoutOutputCollector o) {{ out = o; db = connect(c); }}
+  public void nextTuple() {{
+    try (java.sql.ResultSet rows = db.createStatement().executeQuery("SELECT id FROM job WHERE {where}")) {{
+      while (rows.next()) {{ mark(rows.getLong(1), "BUSY"); out.emit(new Values(rows.getLong(1)), rows.getLong(1)); }}
+    }} catch (java.sql.SQLException e) {{ throw new IllegalStateException(e); }}
+  }}
+  public void ack(Object id) {{ mark((Long) id, "DONE"); }}
+  public void fail(Object id) {{ {fail} }}
+  private void mark(long id, String state) {{ update("UPDATE job SET state = ? WHERE id = ?", state, id); }}
+  public void declareOutputFields(OutputFieldsDeclarer d) {{ }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("where", "fail", "meaning"),
+    [
+        ("state = 'NEW'", 'mark((Long) id, "NEW");', OnFail.REPLAYS),
+        ("state = 'NEW'", "mark((Long) id, NEW);", OnFail.REPLAYS),
+        ("state IN ('OPEN', 'NEW')", "mark((Long) id, NEW);", OnFail.REPLAYS),
+        (
+            "state = 'NEW'",
+            "if (tries.merge((Long) id, 1, Integer::sum) < 3) mark((Long) id, NEW);",
+            OnFail.BOUNDED,
+        ),
+        ("state = 'NEW'", 'mark((Long) id, "FAILED");', OnFail.UNKNOWN),
+        ("state <> 'FAILED'", 'mark((Long) id, "FAILED");', OnFail.UNKNOWN),
+        ("state NOT IN ('DONE', 'FAILED')", 'mark((Long) id, "FAILED");', OnFail.UNKNOWN),
+    ],
+)
+def test_a_row_that_gets_its_old_state_back(where, fail, meaning):
+    assert java_facts(_ROWS.format(where=where, fail=fail)).on_fail is meaning
 
 
 @pytest.mark.parametrize(
@@ -579,3 +655,25 @@ def test_an_anchor_from_a_queue_that_other_threads_fill():
     }
     """)
     assert {emit.anchors for emit in facts.emits} == {Anchors.ALL, Anchors.NONE}
+
+
+_LISTENER = """
+public class Made {bases} {{
+  SpoutOutputCollector collector;
+  long next;
+  public void open(Map conf, TopologyContext context, SpoutOutputCollector collector) {{ this.collector = collector; }}
+  public void nextTuple() {{ collector.emit(new Values(next), next++); }}
+  public void declareOutputFields(OutputFieldsDeclarer declarer) {{ declarer.declare(new Fields("n")); }}
+}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("bases", "on_fail"),
+    [
+        ("extends BaseRichSpout implements com.broker.Callback", OnFail.NOTHING),
+        ("extends com.broker.CallbackSpout implements IRichSpout", OnFail.UNKNOWN),
+    ],
+)
+def test_a_library_interface_does_not_hide_fail(bases, on_fail):
+    assert java_facts(_LISTENER.format(bases=bases)).on_fail is on_fail
