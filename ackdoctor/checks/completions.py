@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ackdoctor.checks.facts.fields import may_shrink_inside, shrinks, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, Released, Stored, points_back
 from ackdoctor.flow.expressions import callee_text
 from ackdoctor.flow.state import LEFT, UNKNOWN, Contents
 from ackdoctor.flow.values import Field, Token, TokenKind
@@ -109,6 +109,8 @@ def leaving_place(
             case Completed(token=Token() as done) | Stored(token=done):
                 if done == token or (field and done.field == field):
                     deciding.add(id(event.function))
+            case Released(field=released) if released == field:
+                deciding.add(id(event.function))
             case _:
                 pass
     return leaving_step(end, frozenset(deciding))

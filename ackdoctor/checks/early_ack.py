@@ -5,9 +5,11 @@ from itertools import takewhile
 
 from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
 from ackdoctor.checks.facts.fields import uses_resource
+from ackdoctor.checks.facts.handlers import has_no_remedy, is_of_library
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.expressions import (
+    assigned_targets,
     callee_text,
     calls_by_result,
     last_name,
@@ -21,6 +23,7 @@ from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
 from ackdoctor.libraries.vocabulary import (
     AMBIGUOUS_EXECUTORS,
+    CLIENT_CALLBACKS,
     EXECUTORS,
     LOGGING,
     METRICS,
@@ -40,6 +43,7 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Function,
+    Item,
     Literal,
     Name,
     Test,
@@ -68,6 +72,8 @@ _REMOTE_WRITES = frozenset(  # names of collections and of requests, too
     "send send_message sendmail produce incr incrby incrBy incrbyfloat incrByFloat decr decrby decrBy "
     "hincrby hincrBy hincrbyfloat hincrByFloat zincrby".split()
 )
+_ERRBACKS = frozenset({"add_errback"})  # of a future of a client, which calls them on its own thread
+_DELIVERY = frozenset({"on_delivery", "callback"})  # parameters of `produce` of confluent-kafka
 _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # names of the parameter that takes the code to run
 
@@ -88,7 +94,8 @@ def ack107_ack_before_done(context: RuleContext) -> Iterator[Finding]:
         )
         if started is None:
             continue
-        at = started if auto else done
+        at, op = started if auto else done, started.step.op
+        sent = isinstance(op, Call) and is_of_library(context, started.function, op)  # most sends arrive
         if context.is_first((at.function, at.step.span.line)):
             yield context.finding(
                 _words(context, flow, done, token, started),
@@ -98,6 +105,7 @@ def ack107_ack_before_done(context: RuleContext) -> Iterator[Finding]:
                 path=done.path,
                 token=token,
                 severity=_severity(context),
+                confidence=Confidence.MAY if sent else None,
             )
     if not auto:
         for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
@@ -133,6 +141,7 @@ def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
     late = {id(each.deferral.step) for each in _completions_later(flow, done) if each.deferral is not None}
     if not late and not any(map(_may_start, flow.functions)):
         return None
+    flushed = False
     for visit, after, _ in points_back(done.path):
         call = visit.step.op
         if after is None or not isinstance(call, Call):
@@ -142,11 +151,59 @@ def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
             return visit
         if name in _WAITS:
             return None
-        if (name in _STARTS and not _is_scoped(call.func) and _runs_code(context, flow, visit, call)) or (
+        flushed = flushed or name == "flush"
+        sent = None if flushed else _sent_with_listener(context, flow, visit, call)
+        if sent is not None:
+            return sent
+        if (name in _STARTS and not is_scoped(call.func) and _runs_code(context, flow, visit, call)) or (
             _may_run_later(context, visit.function, call) and _runs_closure(flow, visit, call)
         ):
             return visit
     return None
+
+
+def _sent_with_listener(context: RuleContext, flow: Flow, visit: Path, call: Call) -> Path | None:
+    """Return the call of a client that sends the tuple's data later, if its listener for errors only logs."""
+    if not isinstance(call.func, Attr):
+        return None
+    sent: Path | None = visit
+    listeners = [arg.value for arg in call.args if arg.name in _DELIVERY]
+    if call.func.name in _ERRBACKS:
+        listeners = [arg.value for arg in call.args[:1]]
+        found = definition(visit, call.func.obj)
+        while (
+            found is not None
+            and isinstance(found.value, Call)
+            and last_name(found.value.func) in CLIENT_CALLBACKS
+        ):
+            future = found.value.func
+            found = definition(found.visit, future.obj) if isinstance(future, Attr) else None
+        sent = found.visit if found is not None else None
+    if not listeners or sent is None or not isinstance(sent.step.op, Call):
+        return None
+    data = tuple_names(flow, sent.function)
+    with_data = any(mentions_any(arg.value, data) for arg in sent.step.op.args)
+    remote = isinstance(sent.step.op.func, Attr) and context.is_remote(sent.function, sent.step.op.func.obj)
+    return (
+        sent
+        if with_data and remote and all(_only_logs(context, visit.function, each) for each in listeners)
+        else None
+    )
+
+
+def _only_logs(context: RuleContext, function: Function, listener: Expr) -> bool:
+    """Whether code of the project that a client calls does nothing about a failure."""
+    code = (
+        function.closures.get(listener.key)
+        if isinstance(listener, Closure)
+        else context.called_function(function, listener)
+    )
+    if code is None:
+        return False
+    steps = code.cfg.steps
+    keeps = any(isinstance(each, Attr | Item) for step in steps for each in assigned_targets(step.op))
+    throws = any(isinstance(step.op, Throw) for step in steps)
+    return not keeps and not throws and has_no_remedy(context, code, range(len(steps)))
 
 
 def _lacks_callback(visit: Path, call: Call) -> bool:
@@ -191,10 +248,11 @@ def _completions_later(flow: Flow, done: Completed) -> Iterator[Completed]:
 @memoize
 def _may_start(function: Function) -> bool:
     """Whether a function has a call that may start work."""
-    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls_by_result(function).values())
+    names = _STARTS | EXECUTORS | _ERRBACKS | {"produce"}
+    return any(last_name(call.func) in names for call in calls_by_result(function).values())
 
 
-def _is_scoped(func: Expr) -> bool:
+def is_scoped(func: Expr) -> bool:
     """Whether the runner is a local: the `with` block around it waits at its end."""
     return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
 

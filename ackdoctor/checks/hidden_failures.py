@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ackdoctor.checks.blocking import origins
+from ackdoctor.checks.early_ack import is_scoped
 from ackdoctor.checks.facts.dataflow import (
     data_params,
     derived_names,
@@ -22,19 +24,24 @@ from ackdoctor.checks.facts.handlers import (
     is_of_library,
     keeps_nothing,
     leaves,
+    task_works,
     tuple_words,
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, points_back
+from ackdoctor.flow.expressions import calls_by_result, last_name, operands
 from ackdoctor.flow.transfer.dispatch import methods_named
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Call,
     Catch,
     ClassInfo,
+    Closure,
     EdgeKind,
     Function,
+    Instr,
     Literal,
     Name,
     Return,
@@ -94,6 +101,70 @@ def hidden_failures(context: RuleContext) -> Iterator[Finding]:
             )
 
 
+# ---- tasks whose result no code reads ----
+
+_TASK_RUNS = frozenset({"submit", "map"})
+_WAITS_ONLY = frozenset({"wait", "shutdown", "join"})  # for the end of a task, and raise nothing
+
+
+def unread_tasks(context: RuleContext) -> Iterator[Finding]:
+    """Yield the tasks of an executor that do the tuple's work and whose failure no code asks for, although it waits for them."""
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
+        ends = (event for event in flow.events if isinstance(event, Ended) and is_acked(context, event))
+        token = next((ended.token for ended in ends), None)
+        for function in context.functions_of(flow) if token is not None else ():
+            waits = any(last_name(call.func) in _WAITS_ONLY for call in calls_by_result(function).values())
+            for step in function.cfg.steps:
+                if not isinstance(step.op, Call) or token is None:
+                    continue
+                awaited = waits or is_scoped(step.op.func)
+                if awaited and _is_unread_task(context, flow, function, step.op) and context.is_first(step):
+                    yield context.finding(
+                        context.words("task", tup=tuple_words(token), advice=advice(context, token)),
+                        Misuse.SWALLOWED,
+                        (function, step.span),
+                        flow=flow,
+                        token=token,
+                        severity=Severity.WARNING,
+                        confidence=Confidence.MAY,
+                    )
+
+
+def _is_unread_task(context: RuleContext, flow: Flow, function: Function, call: Call) -> bool:
+    """Whether a call gives work on the tuple to an executor, and its function does nothing with the result but wait."""
+    if not (isinstance(call.func, Attr) and call.func.name in _TASK_RUNS and len(call.args) > 1):
+        return False
+    if not any(name.startswith("concurrent.futures.") for name in origins(context, function, call.func.obj)):
+        return False
+    work, data = call.args[0].value, tuple_names(flow, function)
+    task = (
+        function.closures.get(work.key)
+        if isinstance(work, Closure)
+        else context.called_function(function, work)
+    )
+    if task is not None and any(isinstance(step.op, Catch) for step in task.cfg.steps):
+        return False  # it knows what became of the work
+    if not any(mentions_any(arg.value, data) for arg in call.args) or not task_works(context, function, work):
+        return False
+    results = derived_names(function, frozenset({call.result.id}))
+    uses = (
+        step.op
+        for step in function.cfg.steps
+        if any(mentions_any(value, results) for value in operands(step.op))
+    )
+    return not any(results & inner.captures for inner in function.closures.values()) and all(
+        (isinstance(op, Bind) and isinstance(op.target, Name)) or _only_waits(op) for op in uses
+    )
+
+
+def _only_waits(op: Instr) -> bool:
+    """Whether an instruction waits for tasks, or adds them to a list."""
+    return isinstance(op, Call) and last_name(op.func) in _WAITS_ONLY | CONTAINER_STORES
+
+
+# ---- methods and context managers ----
+
+
 def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
     """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler."""
     return _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
@@ -106,7 +177,7 @@ def _hidden_behind(
 
     An object that was made from the data gets them too: `Order(tup.values).save()`.
     """
-    method = _called_method(context, function, call) if calls else None
+    method = called_method(context, function, call) if calls else None
     if method is None:
         return None
     by_argument = any(mentions_any(arg.value, derived) for arg in call.args)
@@ -158,7 +229,7 @@ def _swallowing_return(context: RuleContext, method: Function) -> _Hidden | None
     return _Hidden(method, returns[0], sure=True) if hides else None
 
 
-def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
+def called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
     """Return the method of another class of the project that a call runs; in such a class, also its own."""
     if not isinstance(call.func, Attr):
         return None

@@ -20,7 +20,7 @@ from ackdoctor.checks.facts.handlers import (
     leaves,
     tuple_words,
 )
-from ackdoctor.checks.hidden_failures import hidden_failures
+from ackdoctor.checks.hidden_failures import hidden_failures, unread_tasks
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
 from ackdoctor.flow.expressions import calls_by_result, last_name, operands, subexpressions
@@ -66,6 +66,7 @@ def ack102_swallowed_failure(context: RuleContext) -> Iterator[Finding]:
     yield from _in_flushes(context)
     yield from _in_callbacks(context)
     yield from hidden_failures(context)
+    yield from unread_tasks(context)
 
 
 def _in_handlers(context: RuleContext) -> Iterator[Finding]:

@@ -258,7 +258,7 @@ FULL_VIEWS = frozenset(  # methods, and functions, whose result has each element
     "items values keys iteritems itervalues iterkeys entrySet keySet copy".split()
 )
 FULL_ITERATORS = frozenset("enumerate iter list reversed sorted tuple".split())
-ITERATORS = frozenset("iterator listIterator".split())
+ITERATORS = frozenset("iter iterator listIterator".split())
 
 # ---- types ----
 

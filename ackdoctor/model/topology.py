@@ -4,12 +4,14 @@ A reader turns one way to write a topology into `Topology` objects.  `ComponentF
 spout shows.  The guarantee joins both into a `Verdict`.  What the files do not decide is a `Gap`, never a default.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum, unique
 from typing import NamedTuple, TypeAlias
 
 DEFAULT_STREAM = "default"
+_CALL = re.compile(r"[\w.]+(?=\()")
 _SCRIPTS = (".py", ".pex", ".js", ".rb", ".php", ".pl", ".sh", ".lua")
 UNREAD = "?"  # a stream, grouping or id that the files do not decide
 
@@ -81,7 +83,9 @@ class Node:
 
     @property
     def short_class(self) -> str:
-        """The class without its package; of a component in another process its script."""
+        """The class without its package; of a component in another process its script, of a computed class the call."""
+        if call := _CALL.search(self.cls):
+            return f"{call[0]}(..)"
         return self.cls if self.cls.endswith(_SCRIPTS) else self.cls.rpartition(".")[2]
 
 

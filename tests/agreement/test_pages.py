@@ -17,7 +17,7 @@ from tests.rule_cases import cases_by_code, findings_of
 pytestmark = pytest.mark.filterwarnings("ignore")  # of the cases: threads that raise, deprecated names
 
 DIALECTS = ("heronpy", "pystorm", "streamparse")
-MANY = 60  # cases of a rule that are too many for every run
+MANY = 40  # cases of a rule that are too many for every run
 NOT_RUN = {
     "ACK206": "its cases write to standard output in many ways",
     "ACK305": "its cases do not end",

@@ -29,7 +29,7 @@ from tests.sampled import sampled
 
 PER_BATCH = 100
 BATCHES = 200
-QUICK = 2
+QUICK = 1
 RUNS, MORE_RUNS = 40, 1000
 MIN_RECALL = 0.5  # of each batch; 0.7 of all
 TWICE = {"ACK103", "ACK104", "ACK106", "ACK107"}

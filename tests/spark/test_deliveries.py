@@ -144,8 +144,8 @@ WELL = ((RECEIVED, "1"), (EMITTED, "1", RELIABLE), (ACKED, "1"))
     [
         (TWICE, ["ACK103"]),
         pytest.param(LATER, ["ACK103"], marks=pytest.mark.minutes),
-        (LOOP, ["ACK104"]),
-        (BOTH, ["ACK106"]),
+        pytest.param(LOOP, ["ACK104"], marks=pytest.mark.minutes),
+        pytest.param(BOTH, ["ACK106"], marks=pytest.mark.minutes),
         pytest.param(LATE, ["ACK202"], marks=pytest.mark.minutes),
         (NEVER, ["ACK101"]),
         pytest.param(WELL, [], marks=pytest.mark.minutes),
@@ -162,7 +162,7 @@ def test_a_shape_is_judged_as_by_the_tracer(spark, steps, codes):
 @pytest.mark.parametrize(
     ("steps", "codes"),
     [
-        (((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), []),
+        pytest.param(((RECEIVED, "1"), (ACKED, "1"), (RECEIVED, "2")), [], marks=pytest.mark.minutes),
         (((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "2"), (RECEIVED, "3")), ["ACK101"]),
         pytest.param(
             ((RECEIVED, "1"), (RECEIVED, "2"), (ACKED, "1"), (RECEIVED, "3"), (RECEIVED, "4")),
@@ -237,7 +237,7 @@ def test_a_tuple_that_waits_for_a_batch_is_not_missing(spark, steps, codes):
     [
         (NEVER, []),
         pytest.param(TWICE, ["ACK103"], marks=pytest.mark.minutes),
-        ((*TWICE, (RECEIVED, "2")), ["ACK103"]),
+        pytest.param((*TWICE, (RECEIVED, "2")), ["ACK103"], marks=pytest.mark.minutes),
     ],
     ids=["never", "twice", "both"],
 )

@@ -24,6 +24,8 @@ from ackdoctor.tracer.trace_reader import read
 from tests.spark.worker_log import WorkerLog
 from tests.trace_rows import slow_trace, write_lines
 
+pytestmark = pytest.mark.minutes
+
 TASKS = {"events": 3, "parse": 4, "batch": 2}
 T = 10  # the message timeout, in seconds
 
@@ -80,7 +82,6 @@ def test_a_batch_flushed_less_often_than_the_timeout_is_a_finding(spark, tmp_pat
     assert verdict_of(analysis).startswith("BROKEN: batch: it holds tuples for up to 24.8 s")
 
 
-@pytest.mark.minutes
 def test_a_batch_flushed_within_the_timeout_is_ok(spark, tmp_path):
     log = batches(flush_s=5, timeout_s=30)
     log.emit(3, 7, 8, "batch")  # an explicit fail is no timeout
@@ -92,7 +93,6 @@ def test_a_batch_flushed_within_the_timeout_is_ok(spark, tmp_path):
     assert verdict_of(analysis).startswith("OK: 76 roots")
 
 
-@pytest.mark.minutes
 def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
@@ -129,7 +129,6 @@ def test_other_causes_are_distinguished_and_never_ok(spark, tmp_path):
     assert verdict_of(alone).startswith("INCOMPLETE: 3 roots expired: ")
 
 
-@pytest.mark.minutes
 def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(spark, tmp_path):
     """A worker runs for 16 s, and its bolt loses every tenth tuple, young and old."""
     log = WorkerLog({"events": 3, "words": 2})
@@ -150,7 +149,6 @@ def test_the_timeout_is_read_from_the_log_and_skipped_tuples_are_missing_acks(sp
     assert [finding.seen for finding in other.findings if finding.code == "ACK101"] == [15]
 
 
-@pytest.mark.minutes
 def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path):
     """Every fifth tuple fails after 23 s; young tuples at the end of the log are not missing acks."""
     log = WorkerLog(TASKS)
@@ -174,7 +172,6 @@ def test_a_fail_that_comes_after_the_spout_s_timeout_is_too_late(spark, tmp_path
     assert found == [("ACK504", "batch", 8)]
 
 
-@pytest.mark.minutes
 def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
     log = WorkerLog(TASKS)
     log.start(0, timeout_s=T)
@@ -195,7 +192,6 @@ def test_a_lost_answer_of_the_acker_blames_no_bolt(spark, tmp_path):
     assert verdict_of(analysis).startswith(f"INCOMPLETE: 1 root expired: {reason}")
 
 
-@pytest.mark.minutes
 def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
     """The acker has dropped those roots before, so that their age proves nothing."""
     log = batches(flush_s=40, timeout_s=T, seconds=75)
@@ -212,7 +208,6 @@ def test_a_slow_batch_in_hand_at_the_end_is_not_missing(spark, tmp_path):
         (5, T, True),
     ],
 )
-@pytest.mark.minutes
 def test_the_trace_report_agrees_on_expired_roots(spark, tmp_path, flush_s, timeout_s, linked):
     part = tmp_path / "v1" / "run=r" / "worker=w" / "part-1-000000000000.jsonl"
     part.parent.mkdir(parents=True)

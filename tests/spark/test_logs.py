@@ -251,6 +251,7 @@ def test_a_restarted_acker_is_a_new_incarnation_and_old_files_come_first(spark, 
     assert surveyed.ticks_disabled
 
 
+@pytest.mark.minutes
 def test_the_order_of_a_file_holds_over_its_splits(spark, tmp_path):
     line = ONE + "Processing received message FOR 2 TUPLE: source: b:5, stream: __ack_ack, id: {}, [%d 1]\n"
     (tmp_path / "worker.log").write_text("".join(line % number for number in range(40_000)))

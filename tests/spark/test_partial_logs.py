@@ -49,6 +49,7 @@ def codes(analysis):
     return [(found.code, found.component, found.seen) for found in analysis.findings]
 
 
+@pytest.mark.minutes
 def test_complete_logs_of_a_healthy_topology_are_ok(judged):
     analysis = judged(Topology(), {"6700": ALL[:2], "6701": ALL[2:]})
     assert (word(analysis), analysis.missing, codes(analysis)) == ("OK", (), [])

@@ -126,7 +126,7 @@ S = 10**9
         pytest.param(None, (0, 4), [], ["acked"], marks=pytest.mark.minutes),
         (1, (S - 1, 3 * S), [], ["expired", "pending"]),
         pytest.param(1, (S, 3 * S), [], ["acked"], marks=pytest.mark.minutes),
-        (1, (S - 1, 3 * S - 1), [], ["acked"]),
+        pytest.param(1, (S - 1, 3 * S - 1), [], ["acked"], marks=pytest.mark.minutes),
     ],
 )
 def test_the_shortest_entry_that_ticks_can_drop_is_replayed(timeout_s, places, ticks, outcomes, spark, keep):

@@ -33,7 +33,7 @@ def whole(spark):
         yield read, surveyed, keep(events(read, surveyed))
 
 
-@pytest.fixture(params=sampled(VERSIONS, ("2.8.3", "1.1.0")))
+@pytest.fixture(params=sampled(VERSIONS, ["2.8.3"]))
 def log(request, whole):
     read, surveyed, rows = whole
     folder = f"/storm-{request.param}/"

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ackdoctor.model.trace import RELIABLE, TICK, EventKind
@@ -15,6 +15,7 @@ def frame(*messages: object) -> bytes:
     return b"".join(json.dumps(each).encode() + b"\nend\n" for each in messages)
 
 
+@settings(max_examples=30)
 @given(
     st.lists(st.recursive(st.none() | st.text() | st.integers(), st.lists), max_size=6),
     st.lists(st.integers(0, 400), max_size=8),

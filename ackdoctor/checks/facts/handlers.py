@@ -25,6 +25,7 @@ from ackdoctor.libraries.vocabulary import (
     PURE_CALLS,
     STOPS,
     TASK_METHODS,
+    TASKS,
 )
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -254,6 +255,8 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
     if passed is not None:
         return _runs_work(context, flow, caught.entry.before, passed)
     derived = _names_from(context, function, field) if field else tuple_names(flow, function)
+    if _awaits_work(context, call, derived):
+        return True
     own = [arg.value for arg in call.args if field and reads_field(context, function, arg.value, field)]
     if not own and not any(mentions_any(arg.value, derived) for arg in call.args):
         return False
@@ -263,6 +266,30 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
             context, function, call
         )
     return _works(context, helper)
+
+
+def _awaits_work(context: RuleContext, call: Call, derived: frozenset[str]) -> bool:
+    """Whether a call waits for a task with the tuple's data, and some task of the component does work: `future.result()`."""
+    if not (
+        isinstance(call.func, Attr) and call.func.name == "result" and mentions_any(call.func.obj, derived)
+    ):
+        return False
+    return any(
+        last_name(each.func) in TASKS and each.args and task_works(context, owner, each.args[0].value)
+        for owner, each in context.calls()
+    )
+
+
+def task_works(context: RuleContext, function: Function, code: Expr) -> bool:
+    """Whether code that another thread runs emits, or uses a resource."""
+    task = (
+        function.closures.get(code.key)
+        if isinstance(code, Closure)
+        else context.called_function(function, code)
+    )
+    return (
+        uses_resource(context, function, Call(Name("%"), code, ())) if task is None else _works(context, task)
+    )
 
 
 def _works(context: RuleContext, helper: Function) -> bool:

@@ -86,6 +86,7 @@ def test_a_component_that_only_a_run_knows_is_unread() -> None:
         'b.setBolt(args[1], Factory.make("x")).shuffleGrouping("a"); StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
     )
     assert [node.unread.partition(":")[0] for node in found.nodes] == ["its class is computed"] * 2
+    assert [node.short_class for node in found.nodes] == ["Class.forName(..)", "Factory.make(..)"]
     assert found.nodes[1].id == "args[1]"
     assert [gap.why for gap in found.gaps] == ["the id of this bolt is computed: args[1]"]
 
