@@ -346,7 +346,12 @@ def _before_close(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Fi
         local, name, args = _call_on_local(visit) or (None, "", ())
         if name in ("flush", "close"):
             closed.discard(local)
-        if local is None or local not in closed or name not in _FILE_WRITES or visit.function is not done.function:
+        if (
+            local is None
+            or local not in closed
+            or name not in _FILE_WRITES
+            or visit.function is not done.function
+        ):
             continue
         derived = tuple_names(flow, visit.function)
         with_data = any(mentions_any(arg.value, derived) for arg in args)
