@@ -104,7 +104,11 @@ def _with_computed_ids(*subscriptions: str) -> Topology:
 
 def test_a_computed_id_is_known_by_its_value() -> None:
     found = _with_computed_ids("in", '"X"', "in")
-    assert edges(found) == ["args[0] -default/shuffle-> X", "X -default/shuffle-> Y", "args[0] -default/shuffle-> Z"]
+    assert edges(found) == [
+        "args[0] -default/shuffle-> X",
+        "X -default/shuffle-> Y",
+        "args[0] -default/shuffle-> Z",
+    ]
     assert found.gaps == ()
 
 
@@ -397,3 +401,26 @@ def test_a_transactional_builder_has_its_spout_from_the_constructor() -> None:
     judged = verdict(found, {})
     assert (judged.lower, judged.upper) == (Word.AT_MOST_ONCE, Word.EXACTLY_ONCE)
     assert [each.why for each in judged.gaps] == ["the guarantee of a transactional topology is not judged"]
+
+
+_SPOUTS = """class Words extends org.apache.storm.topology.base.BaseRichSpout { public void nextTuple() { } }
+class Base extends org.apache.storm.topology.base.BaseRichSpout { public void nextTuple() { } }
+class Heir extends Base { }
+class Parts {
+  @Autowired private Words words;
+  private Base base;
+  private Other other;
+  org.apache.storm.generated.StormTopology topology(Words given, Base open) {
+    TopologyBuilder b = new TopologyBuilder();
+    b.setSpout("a", given); b.setSpout("b", words); b.setSpout("c", open); b.setSpout("d", base); b.setSpout("e", other);
+    return b.createTopology();
+  }
+}
+"""
+
+
+def test_a_component_that_a_container_gives_has_its_declared_class() -> None:
+    program = link({"demo/Parts.java": IMPORTS + _SPOUTS})
+    (found,) = from_program(program, {"demo/Parts.java"})
+    assert [node.cls for node in found.nodes[:2]] == ["demo.Words"] * 2
+    assert [node.unread.partition(":")[0] for node in found.nodes[2:]] == ["its class is computed"] * 3
