@@ -19,6 +19,7 @@ from ackdoctor.flow.witness import (
     raising_visit,
 )
 from ackdoctor.model.cfg import (
+    Arg,
     Attr,
     Bind,
     Call,
@@ -417,7 +418,7 @@ def _auto_failed(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
     """Yield the finding of an exception that leaves after an explicit completion: the framework fails the tuple again."""
     path, token, first = repeat.second.path, repeat.token, repeat.first
     thrown = raising_visit(path)
-    if thrown is None or first is None:
+    if thrown is None or first is None or _finds_entry(thrown):
         return
     if first.step.way is Way.RAISE:
         words = context.words(
@@ -449,6 +450,24 @@ def _auto_failed(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
         token=token,
         confidence=None if explicit else Confidence.MAY,
     )
+
+
+def _finds_entry(thrown: Path) -> bool:
+    """Whether a call removes an entry that the path has stored: `self.began[tup.id] = now`, then `self.began.pop(tup.id)`."""
+    match thrown.step.op:
+        case Call(func=Attr(obj=place, name="pop"), args=(Arg(value=key),)):
+            pass
+        case _:
+            return False
+    for visit, _, _ in points_back(thrown):
+        match visit.step.op:
+            case Bind(target=Item(obj=obj, key=stored)) if (obj, stored) == (place, key):
+                return visit.function is thrown.function
+            case Call(func=Attr(obj=obj)) if obj == place and visit is not thrown:
+                return False
+            case _:
+                pass
+    return False
 
 
 def _one_way_advice(context: RuleContext, repeat: Repeat, thrown: Path, callee: str) -> str:
