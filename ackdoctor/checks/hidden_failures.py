@@ -16,6 +16,7 @@ from ackdoctor.checks.facts.dataflow import (
 )
 from ackdoctor.checks.facts.handlers import (
     advice,
+    answers_with_refusal,
     does_work,
     is_acked,
     is_broad,
@@ -24,12 +25,15 @@ from ackdoctor.checks.facts.handlers import (
     is_of_library,
     keeps_nothing,
     leaves,
+    only_acks,
     task_works,
     tuple_words,
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, points_back
 from ackdoctor.flow.expressions import calls_by_result, last_name, operands
+from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.pure_calls import inline_calls
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
@@ -39,6 +43,7 @@ from ackdoctor.model.cfg import (
     Catch,
     ClassInfo,
     Closure,
+    Compare,
     EdgeKind,
     Function,
     Instr,
@@ -46,6 +51,7 @@ from ackdoctor.model.cfg import (
     Name,
     Return,
     Step,
+    Test,
     Throw,
     Unpack,
     Update,
@@ -94,7 +100,7 @@ def hidden_failures(context: RuleContext) -> Iterator[Finding]:
                 Misuse.SWALLOWED,
                 visit,
                 flow=flow,
-                path=ended.path,
+                path=ended.path if call.dropped else visit,
                 token=token,
                 severity=Severity.WARNING,
                 confidence=Confidence.MUST if sure and not (flow.limited or narrow) else Confidence.MAY,
@@ -166,8 +172,41 @@ def _only_waits(op: Instr) -> bool:
 
 
 def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
-    """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler."""
-    return _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
+    """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler.
+
+    If the bolt asks for the result, the handler has to return a refusal that the bolt takes for nothing to do.
+    """
+    found = _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
+    is_asked = found is not None and _is_asked(context, visit.function, call, found.method)
+    if found is None or not is_asked:
+        return found
+    refuses = isinstance(found.handler.op, Catch) and answers_with_refusal(
+        found.method, handler_steps(found.method, found.method.cfg.steps.index(found.handler))
+    )
+    ignored = refuses and _acks_refusal(context, visit.function, call)
+    return found._replace(sure=False) if ignored else None
+
+
+def _acks_refusal(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a bolt tests the result of a call, and only logs and acks if it is false, null or empty."""
+    names = derived_names(function, frozenset((call.result.id,)))
+    for step in function.cfg.steps:
+        if not isinstance(step.op, Test) or not mentions_any(step.op.condition, names):
+            continue
+        fact, positive = normalise(inline_calls(function, step.op.condition))
+        is_null = isinstance(fact, Compare) and (fact.op, fact.right) == ("is", Literal(None))
+        refused = EdgeKind.TRUE if is_null == positive else EdgeKind.FALSE
+        starts = [edge.target for edge in step.edges if edge.kind is refused]
+        if (is_null or not isinstance(fact, Compare)) and only_acks(context, function, starts):
+            return True
+    return False
+
+
+def _is_asked(context: RuleContext, function: Function, call: Call, method: Function) -> bool:
+    """Whether a call itself runs a method that answers something, and uses its result."""
+    returned = {step.op.value for step in method.cfg.steps if isinstance(step.op, Return)}
+    asks = not call.dropped and not returned <= {None, Literal(None)}
+    return asks and called_method(context, function, call) is method
 
 
 def _hidden_behind(
@@ -186,7 +225,8 @@ def _hidden_behind(
     names += [param.name for param in method.params[:1] if by_object]
     if not names:
         return None
-    handler = _hiding_handler(context, method, call) if by_argument else None
+    decides = calls < _MAX_CALLS and _is_asked(context, function, call, method)
+    handler = _hiding_handler(context, method) if by_argument and not decides else None
     if handler is not None:
         return _Hidden(method, handler, sure=True)
     inner = derived_names(method, frozenset(names))
@@ -242,13 +282,10 @@ def called_method(context: RuleContext, function: Function, call: Call) -> Funct
     return next(iter(methods_named(context.program.lineage(cls).order, call.func.name)), None)
 
 
-def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step | None:
+def _hiding_handler(context: RuleContext, method: Function) -> Step | None:
     """Return the exception handler, broad or for a client's errors, in which a method only logs that its work on its arguments failed."""
     steps = method.cfg.steps
     derived = derived_names(method, frozenset(data_params(method)))
-    returned = {step.op.value for step in steps if isinstance(step.op, Return)}
-    if not call.dropped and not returned <= {None, Literal(None)}:
-        return None  # the bolt may ask for the result
     for index, step in enumerate(steps):
         if not isinstance(step.op, Catch):
             if step.way is Way.RAISE and leaves(step) and _discards(context, method, index, derived):

@@ -132,10 +132,11 @@ def _in_later_code(context: RuleContext) -> Iterator[Finding]:
             if end.token is None or end.deferral is None:
                 continue
             at: Path | tuple[Function, Span] | None = None
-            if end.deferral.runner in TASKS:
-                known = (id(end.deferral), end.path.function) in tasks
-                at = _silent_handler(context, end) if known else None
-            elif id(end.deferral.step) in passed and _ignores_error(context, end):
+            if end.deferral.runner in TASKS and (id(end.deferral), end.path.function) in tasks:
+                at = _silent_handler(context, end)
+            elif id(end.deferral.step) in passed and _ignores_error(
+                context, end, beside=all(other.path.function is not end.path.function for other in done)
+            ):
                 at = leaving_place(flow, end.path, end.token)
             if at is not None and context.is_first(at.step if isinstance(at, Path) else at):
                 words = _words(context, "one path", flow, end.token, end.path)
@@ -150,9 +151,9 @@ def _in_later_code(context: RuleContext) -> Iterator[Finding]:
                 )
 
 
-def _ignores_error(context: RuleContext, end: Ended) -> bool:
-    """Whether a path through a callback learns that the work failed, and only logs and reports it."""
-    branch = failure_branch(context, end)
+def _ignores_error(context: RuleContext, end: Ended, *, beside: bool) -> bool:
+    """Whether a path through a callback, perhaps `beside` one for success, learns that the work failed, and only logs and reports it."""
+    branch = failure_branch(context, end, beside=beside)
     return branch is not None and (
         branch.test is None
         or any(
@@ -423,12 +424,9 @@ def _never_ends(function: Function, head: int, body: range) -> bool:
     """Whether only an exception that no handler catches leaves a loop."""
     inside = reachable(function, [head]) & {*body}
     ways_out = {
-        (kind, target)
-        for index in inside
-        for kind, target in function.cfg.steps[index].edges
-        if target not in inside
+        target for index in inside for _, target in function.cfg.steps[index].edges if target not in inside
     }
-    return ways_out <= {(EdgeKind.RAISE, RAISED)}
+    return ways_out <= {RAISED}
 
 
 def _is_kept_going(function: Function, body: range) -> bool:

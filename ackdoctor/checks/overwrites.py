@@ -260,10 +260,11 @@ def _is_guarded(context: RuleContext, removal: Use) -> bool:
 
 _CONVERSIONS = frozenset("str int repr round hex toString valueOf".split())
 _MANY = 1_000_000  # random numbers
+_MILLISECONDS = frozenset("currentTimeMillis toEpochMilli".split())
 
 
 def _is_weak(context: RuleContext, path: Path, message_id: Expr) -> bool:
-    """Whether an id is a hash, a size, a time in seconds or a small random number."""
+    """Whether an id is a hash, a size, a time in seconds, in a loop also in milliseconds, or a small random number."""
     found = definition(path, message_id)
     whole = False
     while found is not None and isinstance(found.value, Call) and last_name(found.value.func) in _CONVERSIONS:
@@ -283,9 +284,22 @@ def _is_weak(context: RuleContext, path: Path, message_id: Expr) -> bool:
                 return isinstance(bound, Literal) and isinstance(bound.value, int) and bound.value < _MANY
             if whole and "time.time" in names:
                 return True
+            if last_name(func) in _MILLISECONDS:
+                return _share_a_loop(found.visit, path)
             return last_name(func) == "hashCode" or bool(names & {"hash", "builtins.hash", "len"})
         case _:
             return False
+
+
+def _share_a_loop(made: Path, sent: Path) -> bool:
+    """Whether one loop, which does not sleep, makes an id and emits."""
+    steps = made.function.cfg.steps
+    bodies = [body for body in made.function.cfg.bodies.values() if made.index in body]
+    return made.function is sent.function and any(
+        sent.index in body
+        and all(last_name(op.func) != "sleep" for each in body if isinstance(op := steps[each].op, Call))
+        for body in bodies
+    )
 
 
 def _is_whole_value(emit: Emitted, message_id: Expr) -> bool:

@@ -228,16 +228,18 @@ def run_later(
     threaded = threaded or bool(started)
     awaited = runner in context.library.schedulers or runner.lower().endswith(ASYNC_SUFFIX)
     own = (BoundMethod(RUN),) if SelfRef() in values and runner in context.library.runners else ()
-    for target in started or (*_callables(values), *(own if context.component.method(RUN) else ())):
+    targets = started or (*_callables(values), *(own if context.component.method(RUN) else ()))
+    args_of = [tuple(_passed_on(context, path, target, values)) for target in targets]
+    carries = any(map(_carries, (*targets, *(arg for args in args_of for arg in args))))
+    for target, args in zip(targets, args_of, strict=True):
         deferral = Deferral(runner, path.function, path.step, threaded, threaded or awaited)
-        args = tuple(_passed_on(context, path, target, values))
         context.record(
             CallbackPassed(path=path, deferral=deferral),
             repr(target),
             runner,
         )
         emits_later = context.component.role.kind is Kind.SPOUT  # a callback needs no tuple to emit one
-        if emits_later or threaded or awaited or any(map(_carries, (target, *args))):
+        if emits_later or threaded or awaited or carries:  # `onError` beside `onSuccess`
             context.deferred_calls.append(DeferredCall(target, args, state, deferral, path))
 
 
