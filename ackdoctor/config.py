@@ -28,7 +28,7 @@ _EXCLUDE = (
 )  # fmt: skip
 _LARGEST = 1_000_000  # bytes of a settings file
 _DOTS = 500  # in one of its lines
-_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG}
+_NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG}
 _TABLE = r"^[ \t]*\[tool\.ackdoctor"
 _PREFIX = re.compile(r"[A-Z]+[0-9]*")
 _NAME = re.compile(r"[a-z]+(-[a-z]+)*")

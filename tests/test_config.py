@@ -114,6 +114,13 @@ def test_unreadable_settings_are_an_error(tmp_path, monkeypatch):
         find_config(tmp_path / "src")
 
 
+@pytest.mark.parametrize("name", ["pyproject.toml", "ackdoctor.toml"])
+def test_a_directory_in_the_place_of_the_settings_is_an_error(name, tmp_path):
+    (tmp_path / name).mkdir()
+    with pytest.raises(ConfigError, match=rf"{name}: cannot be read: not a file$"):
+        find_config(tmp_path)
+
+
 def test_ackdoctor_toml_wins_over_a_pyproject_beside_it(tmp_path):
     write_settings(tmp_path, "[tool.ackdoctor]\n", "pyproject.toml")
     own = write_settings(tmp_path, "")

@@ -7,11 +7,18 @@ from ackdoctor.checks.facts.dataflow import canonical_form, reachable
 from ackdoctor.checks.facts.spouts import emits, has_id, provenance, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import callee_text, calls_by_result, last_name, operands, subexpressions
+from ackdoctor.flow.expressions import (
+    assigned_targets,
+    callee_text,
+    calls_by_result,
+    last_name,
+    operands,
+    subexpressions,
+)
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.symbols import attribute_assignments
 from ackdoctor.libraries import LIBRARIES, Wait
-from ackdoctor.libraries.vocabulary import CONSTRUCTORS, STOPS
+from ackdoctor.libraries.vocabulary import CONSTRUCTORS, CONTAINER_READS, CONTAINER_STORES, LOGGING, STOPS
 from ackdoctor.model.cfg import (
     EXIT,
     Attr,
@@ -28,6 +35,7 @@ from ackdoctor.model.cfg import (
     Step,
     Test,
     Throw,
+    Yield,
 )
 from ackdoctor.model.dialect import EntryKind, Misuse, Price
 from ackdoctor.model.finding import Finding, Severity
@@ -181,6 +189,8 @@ def _waiting_calls(context: RuleContext) -> Iterator[Finding]:
 def _waiting_words(context: RuleContext, function: Function, call: Call, method: str) -> Words | None:
     seconds = slept_seconds(context, function, call)
     if seconds is not None:
+        if _waits_in_loop(context, function, call):
+            return context.words("waits", call="this loop", method=method, component=context.component.name)
         if seconds < _LONGEST or not _matters(context):
             return None
         return context.words(
@@ -190,6 +200,34 @@ def _waiting_words(context: RuleContext, function: Function, call: Call, method:
         return None
     text = callee_text(call.func)
     return context.words("waits", call=text, method=method, component=context.component.name)
+
+
+def _waits_in_loop(context: RuleContext, function: Function, sleep: Call) -> bool:
+    """Whether a sleep is in a loop that ends only once another thread changes a field: `while not self.rows: sleep(1)`."""
+    for body in function.cfg.bodies.values():
+        inside = [function.cfg.steps[at].op for at in body]
+        calls = [op for op in inside if isinstance(op, Call)]
+        tests = [op for op in inside if isinstance(op, Test)]
+        changes = any(
+            isinstance(op, Next | Throw | Yield)
+            or any(isinstance(each, Attr) for each in assigned_targets(op))
+            for op in inside
+        )
+        if sleep in calls and tests and not changes:
+            return all(_asks_field(context, function, test) for test in tests) and all(
+                call == sleep or last_name(call.func) in LOGGING | _ASKS - CONTAINER_STORES - CONTAINER_READS
+                for call in calls
+            )
+    return False
+
+
+def _asks_field(context: RuleContext, function: Function, test: Test) -> bool:
+    """Whether a test asks a field of the component, its size, or whether it is empty."""
+    asked = normalise(test.condition)[0]
+    call = calls_by_result(function).get(asked)
+    place = call.func.obj if call is not None and isinstance(call.func, Attr) else asked
+    fields = [part for part in subexpressions(place) if isinstance(part, Attr)]
+    return bool(fields) and all(context.own_field(function, part) is not None for part in fields)
 
 
 def _matters(context: RuleContext) -> bool:

@@ -20,7 +20,7 @@ from ackdoctor.checks.facts.fields import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Stored, points_back
-from ackdoctor.flow.expressions import calls_by_result, last_name, subexpressions
+from ackdoctor.flow.expressions import calls_by_result, last_name, mentions, subexpressions
 from ackdoctor.flow.facts import normalise
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, CONTAINER_VIEWS
 from ackdoctor.model.cfg import (
@@ -177,7 +177,8 @@ def _eviction(context: RuleContext, stored: Stored) -> str | None:
                     return "a map that drops its eldest entry"
             case _:
                 pass
-    return "trimmed with popitem" if _is_trimmed(context, field) else None
+    inside = "." in field  # the object's class may give the evicted tuple to the component
+    return "trimmed with popitem" if not inside and _is_trimmed(context, field) else None
 
 
 def _ignores_rotated(context: RuleContext, field: str, args: tuple[Arg, ...]) -> bool:
@@ -199,9 +200,14 @@ def _makes_room(context: RuleContext, stored: Stored) -> bool:
     removals = (use for use in uses(context, field=stored.field) if use.how in _TAKES)
     if any((use.function, use.step) in steps for use in removals):
         return True
+    holder, _, name = stored.field.rpartition(".")
+    calls = {(visit.function, visit.step) for visit in stored.path.call_stack()}
+    others = uses(context, field=holder) if holder else ()
+    if any((use.function, use.step) in steps - calls for use in others):
+        return True  # the component asks the object, or empties it
     steps |= {(stored.function, step) for step in stored.function.cfg.steps}
     return any(
-        isinstance(step.op, Test) and reads_field(context, function, step.op.condition, stored.field)
+        isinstance(step.op, Test) and mentions(step.op.condition, Attr(Name(function.receiver), name))
         for function, step in steps
     )
 

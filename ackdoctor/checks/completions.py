@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from ackdoctor.checks.facts.fields import may_shrink_inside, shrinks, shrunk_fields, uses
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Path, Stored, points_back
+from ackdoctor.flow.events import Completed, Ended, Flow, Path, Released, Stored, points_back
 from ackdoctor.flow.expressions import callee_text
 from ackdoctor.flow.state import LEFT, UNKNOWN, Contents
 from ackdoctor.flow.values import Field, Token, TokenKind
@@ -19,6 +19,7 @@ from ackdoctor.flow.witness import (
     raising_visit,
 )
 from ackdoctor.model.cfg import (
+    Arg,
     Attr,
     Bind,
     Call,
@@ -109,6 +110,8 @@ def leaving_place(
             case Completed(token=Token() as done) | Stored(token=done):
                 if done == token or (field and done.field == field):
                     deciding.add(id(event.function))
+            case Released(field=released) if released == field:
+                deciding.add(id(event.function))
             case _:
                 pass
     return leaving_step(end, frozenset(deciding))
@@ -136,10 +139,24 @@ def _end_of_owed_iteration(ended: Ended) -> Path:
 def missed_completions(
     context: RuleContext, words: Words, misuse: Misuse, flow: Flow, missing: Iterable[Ended]
 ) -> Iterator[Finding]:
-    """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one."""
+    """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one.
+
+    A loop does not decide if a path that runs its body misses the completion as well.
+    """
     found: dict[tuple[str, int], Finding] = {}
-    for ended in missing:
-        at = leaving_place(flow, _end_of_owed_iteration(ended), ended.token)
+    missing = list(missing)
+    run = {
+        (visit.function, visit.step.span)
+        for ended in missing
+        if ended.token is not None and ended.token.kind is TokenKind.INPUT
+        for visit, after, _ in points_back(ended.path)
+        if isinstance(visit.step.op, Next) and after is not None and after.via is EdgeKind.TRUE
+    }
+    places = [leaving_place(flow, _end_of_owed_iteration(ended), ended.token) for ended in missing]
+    elsewhere = any(at not in run for at in places)
+    for ended, at in zip(missing, places, strict=True):
+        if elsewhere and at in run:
+            continue
         finding = context.finding(words, misuse, at, flow=flow, path=ended.path, token=ended.token)
         line = (finding.site.path, finding.site.span.line)
         if line not in found or finding.confidence > found[line].confidence:
@@ -401,7 +418,7 @@ def _auto_failed(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
     """Yield the finding of an exception that leaves after an explicit completion: the framework fails the tuple again."""
     path, token, first = repeat.second.path, repeat.token, repeat.first
     thrown = raising_visit(path)
-    if thrown is None or first is None:
+    if thrown is None or first is None or _finds_entry(thrown):
         return
     if first.step.way is Way.RAISE:
         words = context.words(
@@ -433,6 +450,24 @@ def _auto_failed(context: RuleContext, repeat: Repeat) -> Iterator[Finding]:
         token=token,
         confidence=None if explicit else Confidence.MAY,
     )
+
+
+def _finds_entry(thrown: Path) -> bool:
+    """Whether a call removes an entry that the path has stored: `self.began[tup.id] = now`, then `self.began.pop(tup.id)`."""
+    match thrown.step.op:
+        case Call(func=Attr(obj=place, name="pop"), args=(Arg(value=key),)):
+            pass
+        case _:
+            return False
+    for visit, _, _ in points_back(thrown):
+        match visit.step.op:
+            case Bind(target=Item(obj=obj, key=stored)) if (obj, stored) == (place, key):
+                return visit.function is thrown.function
+            case Call(func=Attr(obj=obj)) if obj == place and visit is not thrown:
+                return False
+            case _:
+                pass
+    return False
 
 
 def _one_way_advice(context: RuleContext, repeat: Repeat, thrown: Path, callee: str) -> str:

@@ -5,9 +5,11 @@ from itertools import takewhile
 
 from ackdoctor.checks.facts.dataflow import definition, mentions_any, tuple_names
 from ackdoctor.checks.facts.fields import uses_resource
+from ackdoctor.checks.facts.handlers import has_no_remedy, is_of_library
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back
 from ackdoctor.flow.expressions import (
+    assigned_targets,
     callee_text,
     calls_by_result,
     last_name,
@@ -21,6 +23,7 @@ from ackdoctor.flow.values import Token, TokenKind
 from ackdoctor.flow.witness import completions, line_text, raising_visit
 from ackdoctor.libraries.vocabulary import (
     AMBIGUOUS_EXECUTORS,
+    CLIENT_CALLBACKS,
     EXECUTORS,
     LOGGING,
     METRICS,
@@ -30,6 +33,7 @@ from ackdoctor.libraries.vocabulary import (
     THREADS,
 )
 from ackdoctor.model.cfg import (
+    Arg,
     Attr,
     Bind,
     Build,
@@ -40,6 +44,7 @@ from ackdoctor.model.cfg import (
     EdgeKind,
     Expr,
     Function,
+    Item,
     Literal,
     Name,
     Test,
@@ -63,11 +68,14 @@ _WRITES = frozenset(
     "write writeRow write_row save store persist put_item putItem put_record putRecord put_object putObject "
     "execute executemany executeUpdate execute_async executeAsync post publish upload index bulk".split()
 )
+_FILE_WRITES = frozenset("write append".split())  # they may keep the data in memory
 _REMOTE_WRITES = frozenset(  # names of collections and of requests, too
     "set setex psetex setnx mset hset hsetnx hmset sadd zadd xadd rpush lpush update append put patch "
     "send send_message sendmail produce incr incrby incrBy incrbyfloat incrByFloat decr decrby decrBy "
     "hincrby hincrBy hincrbyfloat hincrByFloat zincrby".split()
 )
+_ERRBACKS = frozenset({"add_errback"})  # of a future of a client, which calls them on its own thread
+_DELIVERY = frozenset({"on_delivery", "callback"})  # parameters of `produce` of confluent-kafka
 _LATER = {Op.ACK: ("acks", Misuse.TWICE), Op.FAIL: ("fails", Misuse.MIXED)}
 _WORK = (None, "target", "function", "func", "fn")  # names of the parameter that takes the code to run
 
@@ -88,7 +96,8 @@ def ack107_ack_before_done(context: RuleContext) -> Iterator[Finding]:
         )
         if started is None:
             continue
-        at = started if auto else done
+        at, op = started if auto else done, started.step.op
+        sent = isinstance(op, Call) and is_of_library(context, started.function, op)  # most sends arrive
         if context.is_first((at.function, at.step.span.line)):
             yield context.finding(
                 _words(context, flow, done, token, started),
@@ -98,11 +107,13 @@ def ack107_ack_before_done(context: RuleContext) -> Iterator[Finding]:
                 path=done.path,
                 token=token,
                 severity=_severity(context),
+                confidence=Confidence.MAY if sent else None,
             )
     if not auto:
         for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
             yield from _in_finally(context, flow, ended)
             yield from _before_work(context, flow, ended)
+            yield from _before_close(context, flow, ended)
 
 
 def _severity(context: RuleContext) -> Severity:
@@ -133,6 +144,7 @@ def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
     late = {id(each.deferral.step) for each in _completions_later(flow, done) if each.deferral is not None}
     if not late and not any(map(_may_start, flow.functions)):
         return None
+    flushed = False
     for visit, after, _ in points_back(done.path):
         call = visit.step.op
         if after is None or not isinstance(call, Call):
@@ -142,11 +154,59 @@ def _started(context: RuleContext, flow: Flow, done: Completed) -> Path | None:
             return visit
         if name in _WAITS:
             return None
-        if (name in _STARTS and not _is_scoped(call.func) and _runs_code(context, flow, visit, call)) or (
+        flushed = flushed or name == "flush"
+        sent = None if flushed else _sent_with_listener(context, flow, visit, call)
+        if sent is not None:
+            return sent
+        if (name in _STARTS and not is_scoped(call.func) and _runs_code(context, flow, visit, call)) or (
             _may_run_later(context, visit.function, call) and _runs_closure(flow, visit, call)
         ):
             return visit
     return None
+
+
+def _sent_with_listener(context: RuleContext, flow: Flow, visit: Path, call: Call) -> Path | None:
+    """Return the call of a client that sends the tuple's data later, if its listener for errors only logs."""
+    if not isinstance(call.func, Attr):
+        return None
+    sent: Path | None = visit
+    listeners = [arg.value for arg in call.args if arg.name in _DELIVERY]
+    if call.func.name in _ERRBACKS:
+        listeners = [arg.value for arg in call.args[:1]]
+        found = definition(visit, call.func.obj)
+        while (
+            found is not None
+            and isinstance(found.value, Call)
+            and last_name(found.value.func) in CLIENT_CALLBACKS
+        ):
+            future = found.value.func
+            found = definition(found.visit, future.obj) if isinstance(future, Attr) else None
+        sent = found.visit if found is not None else None
+    if not listeners or sent is None or not isinstance(sent.step.op, Call):
+        return None
+    data = tuple_names(flow, sent.function)
+    with_data = any(mentions_any(arg.value, data) for arg in sent.step.op.args)
+    remote = isinstance(sent.step.op.func, Attr) and context.is_remote(sent.function, sent.step.op.func.obj)
+    return (
+        sent
+        if with_data and remote and all(_only_logs(context, visit.function, each) for each in listeners)
+        else None
+    )
+
+
+def _only_logs(context: RuleContext, function: Function, listener: Expr) -> bool:
+    """Whether code of the project that a client calls does nothing about a failure."""
+    code = (
+        function.closures.get(listener.key)
+        if isinstance(listener, Closure)
+        else context.called_function(function, listener)
+    )
+    if code is None:
+        return False
+    steps = code.cfg.steps
+    keeps = any(isinstance(each, Attr | Item) for step in steps for each in assigned_targets(step.op))
+    throws = any(isinstance(step.op, Throw) for step in steps)
+    return not keeps and not throws and has_no_remedy(context, code, range(len(steps)))
 
 
 def _lacks_callback(visit: Path, call: Call) -> bool:
@@ -191,10 +251,11 @@ def _completions_later(flow: Flow, done: Completed) -> Iterator[Completed]:
 @memoize
 def _may_start(function: Function) -> bool:
     """Whether a function has a call that may start work."""
-    return any(last_name(call.func) in _STARTS | EXECUTORS for call in calls_by_result(function).values())
+    names = _STARTS | EXECUTORS | _ERRBACKS | {"produce"}
+    return any(last_name(call.func) in names for call in calls_by_result(function).values())
 
 
-def _is_scoped(func: Expr) -> bool:
+def is_scoped(func: Expr) -> bool:
     """Whether the runner is a local: the `with` block around it waits at its end."""
     return isinstance(func, Attr) and isinstance(func.obj, Name) and func.obj.id not in ("self", "loop")
 
@@ -268,6 +329,56 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
 
 
 # ---- an ack before the work ----
+
+
+def _before_close(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:
+    """Yield the ack inside a block at whose end a file is closed that may still hold the tuple's data in memory."""
+    token = ended.token
+    acks = list(completions(ended.path, token)) if token is not None and ended.raised is None else []
+    if token is None or len(acks) != 1 or ended.is_system or ended.deferral is not None:
+        return
+    [done] = acks
+    visits = [visit for visit, _, _ in points_back(ended.path)]  # last first
+    at = visits.index(done)
+    calls = [call for visit in visits[:at] if (call := _call_on_local(visit)) is not None]
+    closed = {local for local, name, _ in calls if name == "close"}
+    for visit in visits[at:] if closed else ():
+        local, name, args = _call_on_local(visit) or (None, "", ())
+        if name in ("flush", "close"):
+            closed.discard(local)
+        if (
+            local is None
+            or local not in closed
+            or name not in _FILE_WRITES
+            or visit.function is not done.function
+        ):
+            continue
+        derived = tuple_names(flow, visit.function)
+        with_data = any(mentions_any(arg.value, derived) for arg in args)
+        if (
+            with_data
+            and context.is_remote(visit.function, local)
+            and context.is_first((done.function, done.step.span.line))
+        ):
+            yield context.finding(
+                context.words("close", tup=token.words, name=local.id),
+                Misuse.EARLY,
+                done,
+                flow=flow,
+                path=ended.path,
+                token=token,
+                severity=_severity(context),
+                confidence=Confidence.MAY,
+            )
+
+
+def _call_on_local(visit: Path) -> tuple[Name, str, tuple[Arg, ...]] | None:
+    """Return the local, the method and the arguments of a call."""
+    match visit.step.op:
+        case Call(func=Attr(obj=Name() as local, name=name), args=args):
+            return local, name, args
+        case _:
+            return None
 
 
 def _before_work(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:

@@ -3,6 +3,8 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from ackdoctor.checks.blocking import origins
+from ackdoctor.checks.early_ack import is_scoped
 from ackdoctor.checks.facts.dataflow import (
     data_params,
     derived_names,
@@ -14,6 +16,7 @@ from ackdoctor.checks.facts.dataflow import (
 )
 from ackdoctor.checks.facts.handlers import (
     advice,
+    answers_with_refusal,
     does_work,
     is_acked,
     is_broad,
@@ -22,23 +25,33 @@ from ackdoctor.checks.facts.handlers import (
     is_of_library,
     keeps_nothing,
     leaves,
+    only_acks,
+    task_works,
     tuple_words,
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow, Path, points_back
+from ackdoctor.flow.expressions import calls_by_result, last_name, operands
+from ackdoctor.flow.facts import normalise
+from ackdoctor.flow.pure_calls import inline_calls
 from ackdoctor.flow.transfer.dispatch import methods_named
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     Attr,
     Bind,
     Call,
     Catch,
     ClassInfo,
+    Closure,
+    Compare,
     EdgeKind,
     Function,
+    Instr,
     Literal,
     Name,
     Return,
     Step,
+    Test,
     Throw,
     Unpack,
     Update,
@@ -87,16 +100,113 @@ def hidden_failures(context: RuleContext) -> Iterator[Finding]:
                 Misuse.SWALLOWED,
                 visit,
                 flow=flow,
-                path=ended.path,
+                path=ended.path if call.dropped else visit,
                 token=token,
                 severity=Severity.WARNING,
                 confidence=Confidence.MUST if sure and not (flow.limited or narrow) else Confidence.MAY,
             )
 
 
+# ---- tasks whose result no code reads ----
+
+_TASK_RUNS = frozenset({"submit", "map"})
+_WAITS_ONLY = frozenset({"wait", "shutdown", "join"})  # for the end of a task, and raise nothing
+
+
+def unread_tasks(context: RuleContext) -> Iterator[Finding]:
+    """Yield the tasks of an executor that do the tuple's work and whose failure no code asks for, although it waits for them."""
+    for flow in context.flows_of(EntryKind.DATA, EntryKind.BATCH):
+        ends = (event for event in flow.events if isinstance(event, Ended) and is_acked(context, event))
+        token = next((ended.token for ended in ends), None)
+        for function in context.functions_of(flow) if token is not None else ():
+            waits = any(last_name(call.func) in _WAITS_ONLY for call in calls_by_result(function).values())
+            for step in function.cfg.steps:
+                if not isinstance(step.op, Call) or token is None:
+                    continue
+                awaited = waits or is_scoped(step.op.func)
+                if awaited and _is_unread_task(context, flow, function, step.op) and context.is_first(step):
+                    yield context.finding(
+                        context.words("task", tup=tuple_words(token), advice=advice(context, token)),
+                        Misuse.SWALLOWED,
+                        (function, step.span),
+                        flow=flow,
+                        token=token,
+                        severity=Severity.WARNING,
+                        confidence=Confidence.MAY,
+                    )
+
+
+def _is_unread_task(context: RuleContext, flow: Flow, function: Function, call: Call) -> bool:
+    """Whether a call gives work on the tuple to an executor, and its function does nothing with the result but wait."""
+    if not (isinstance(call.func, Attr) and call.func.name in _TASK_RUNS and len(call.args) > 1):
+        return False
+    if not any(name.startswith("concurrent.futures.") for name in origins(context, function, call.func.obj)):
+        return False
+    work, data = call.args[0].value, tuple_names(flow, function)
+    task = (
+        function.closures.get(work.key)
+        if isinstance(work, Closure)
+        else context.called_function(function, work)
+    )
+    if task is not None and any(isinstance(step.op, Catch) for step in task.cfg.steps):
+        return False  # it knows what became of the work
+    if not any(mentions_any(arg.value, data) for arg in call.args) or not task_works(context, function, work):
+        return False
+    results = derived_names(function, frozenset({call.result.id}))
+    uses = (
+        step.op
+        for step in function.cfg.steps
+        if any(mentions_any(value, results) for value in operands(step.op))
+    )
+    return not any(results & inner.captures for inner in function.closures.values()) and all(
+        (isinstance(op, Bind) and isinstance(op.target, Name)) or _only_waits(op) for op in uses
+    )
+
+
+def _only_waits(op: Instr) -> bool:
+    """Whether an instruction waits for tasks, or adds them to a list."""
+    return isinstance(op, Call) and last_name(op.func) in _WAITS_ONLY | CONTAINER_STORES
+
+
+# ---- methods and context managers ----
+
+
 def _hiding_method(context: RuleContext, flow: Flow, visit: Path, call: Call) -> _Hidden | None:
-    """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler."""
-    return _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
+    """Return the method, run by a call with the tuple's data or called from there, that hides its failure in an exception handler.
+
+    If the bolt asks for the result, the handler has to return a refusal that the bolt takes for nothing to do.
+    """
+    found = _hidden_behind(context, visit.function, call, tuple_names(flow, visit.function), _MAX_CALLS)
+    is_asked = found is not None and _is_asked(context, visit.function, call, found.method)
+    if found is None or not is_asked:
+        return found
+    refuses = isinstance(found.handler.op, Catch) and answers_with_refusal(
+        found.method, handler_steps(found.method, found.method.cfg.steps.index(found.handler))
+    )
+    ignored = refuses and _acks_refusal(context, visit.function, call)
+    return found._replace(sure=False) if ignored else None
+
+
+def _acks_refusal(context: RuleContext, function: Function, call: Call) -> bool:
+    """Whether a bolt tests the result of a call, and only logs and acks if it is false, null or empty."""
+    names = derived_names(function, frozenset((call.result.id,)))
+    for step in function.cfg.steps:
+        if not isinstance(step.op, Test) or not mentions_any(step.op.condition, names):
+            continue
+        fact, positive = normalise(inline_calls(function, step.op.condition))
+        is_null = isinstance(fact, Compare) and (fact.op, fact.right) == ("is", Literal(None))
+        refused = EdgeKind.TRUE if is_null == positive else EdgeKind.FALSE
+        starts = [edge.target for edge in step.edges if edge.kind is refused]
+        if (is_null or not isinstance(fact, Compare)) and only_acks(context, function, starts):
+            return True
+    return False
+
+
+def _is_asked(context: RuleContext, function: Function, call: Call, method: Function) -> bool:
+    """Whether a call itself runs a method that answers something, and uses its result."""
+    returned = {step.op.value for step in method.cfg.steps if isinstance(step.op, Return)}
+    asks = not call.dropped and not returned <= {None, Literal(None)}
+    return asks and called_method(context, function, call) is method
 
 
 def _hidden_behind(
@@ -106,7 +216,7 @@ def _hidden_behind(
 
     An object that was made from the data gets them too: `Order(tup.values).save()`.
     """
-    method = _called_method(context, function, call) if calls else None
+    method = called_method(context, function, call) if calls else None
     if method is None:
         return None
     by_argument = any(mentions_any(arg.value, derived) for arg in call.args)
@@ -115,7 +225,8 @@ def _hidden_behind(
     names += [param.name for param in method.params[:1] if by_object]
     if not names:
         return None
-    handler = _hiding_handler(context, method, call) if by_argument else None
+    decides = calls < _MAX_CALLS and _is_asked(context, function, call, method)
+    handler = _hiding_handler(context, method) if by_argument and not decides else None
     if handler is not None:
         return _Hidden(method, handler, sure=True)
     inner = derived_names(method, frozenset(names))
@@ -158,7 +269,7 @@ def _swallowing_return(context: RuleContext, method: Function) -> _Hidden | None
     return _Hidden(method, returns[0], sure=True) if hides else None
 
 
-def _called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
+def called_method(context: RuleContext, function: Function, call: Call) -> Function | None:
     """Return the method of another class of the project that a call runs; in such a class, also its own."""
     if not isinstance(call.func, Attr):
         return None
@@ -171,13 +282,10 @@ def _called_method(context: RuleContext, function: Function, call: Call) -> Func
     return next(iter(methods_named(context.program.lineage(cls).order, call.func.name)), None)
 
 
-def _hiding_handler(context: RuleContext, method: Function, call: Call) -> Step | None:
+def _hiding_handler(context: RuleContext, method: Function) -> Step | None:
     """Return the exception handler, broad or for a client's errors, in which a method only logs that its work on its arguments failed."""
     steps = method.cfg.steps
     derived = derived_names(method, frozenset(data_params(method)))
-    returned = {step.op.value for step in steps if isinstance(step.op, Return)}
-    if not call.dropped and not returned <= {None, Literal(None)}:
-        return None  # the bolt may ask for the result
     for index, step in enumerate(steps):
         if not isinstance(step.op, Catch):
             if step.way is Way.RAISE and leaves(step) and _discards(context, method, index, derived):

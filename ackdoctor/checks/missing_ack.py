@@ -9,14 +9,39 @@ from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completi
 from ackdoctor.checks.facts.dataflow import handler_steps, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
 from ackdoctor.checks.facts.handlers import failure_branch, has_no_remedy
+from ackdoctor.checks.hidden_failures import called_method
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.domains.tuples import is_listed, is_whole_slice
-from ackdoctor.flow.events import Completed, Dropped, Ended, Flow, Path, Stored, points_back, turns_back
-from ackdoctor.flow.expressions import assigned_targets, last_name, name_words, operands, subexpressions
+from ackdoctor.flow.events import (
+    Completed,
+    Dropped,
+    Ended,
+    Flow,
+    Path,
+    Released,
+    Stored,
+    points_back,
+    turns_back,
+)
+from ackdoctor.flow.expressions import (
+    assigned_targets,
+    calls_by_result,
+    last_name,
+    name_words,
+    operands,
+    subexpressions,
+)
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Token, TokenKind, TokenRef
 from ackdoctor.flow.witness import assumes_raise
-from ackdoctor.libraries.vocabulary import CLEARS, CONTAINER_FILTERS, CONTAINER_REMOVALS, STOPS, TASKS
+from ackdoctor.libraries.vocabulary import (
+    CLEARS,
+    CONTAINER_FILTERS,
+    CONTAINER_REMOVALS,
+    CONTAINER_STORES,
+    STOPS,
+    TASKS,
+)
 from ackdoctor.model.acker import ACK_INIT
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -107,10 +132,11 @@ def _in_later_code(context: RuleContext) -> Iterator[Finding]:
             if end.token is None or end.deferral is None:
                 continue
             at: Path | tuple[Function, Span] | None = None
-            if end.deferral.runner in TASKS:
-                known = (id(end.deferral), end.path.function) in tasks
-                at = _silent_handler(context, end) if known else None
-            elif id(end.deferral.step) in passed and _ignores_error(context, end):
+            if end.deferral.runner in TASKS and (id(end.deferral), end.path.function) in tasks:
+                at = _silent_handler(context, end)
+            elif id(end.deferral.step) in passed and _ignores_error(
+                context, end, beside=all(other.path.function is not end.path.function for other in done)
+            ):
                 at = leaving_place(flow, end.path, end.token)
             if at is not None and context.is_first(at.step if isinstance(at, Path) else at):
                 words = _words(context, "one path", flow, end.token, end.path)
@@ -125,9 +151,9 @@ def _in_later_code(context: RuleContext) -> Iterator[Finding]:
                 )
 
 
-def _ignores_error(context: RuleContext, end: Ended) -> bool:
-    """Whether a path through a callback learns that the work failed, and only logs and reports it."""
-    branch = failure_branch(context, end)
+def _ignores_error(context: RuleContext, end: Ended, *, beside: bool) -> bool:
+    """Whether a path through a callback, perhaps `beside` one for success, learns that the work failed, and only logs and reports it."""
+    branch = failure_branch(context, end, beside=beside)
     return branch is not None and (
         branch.test is None
         or any(
@@ -167,6 +193,8 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
     if context.component.auto_ack is not False or not context.is_bolt:
         return
     completed = {event.field for _, event in context.releases() if event.completed}
+    moved = {event for _, event in context.releases() if _target(context, event) in completed}
+    completed |= {event.field for event in moved}
     entries = (EntryKind.DATA, EntryKind.BATCH, EntryKind.TICK)
     inputs = (
         stored for _, stored in context.events(Stored, *entries) if stored.token.kind is not TokenKind.STORED
@@ -177,7 +205,8 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
         is_code = flow.entry is None or dropped.deferral is not None  # of a thread or a callback
         if dropped.field not in held or not (is_handler or is_code):
             continue
-        if (dropped.removed or not is_handler) and not _completes_removed(flow, dropped.field):
+        moves = any(event in moved and event.field == dropped.field for event in flow.events)
+        if (dropped.removed or not is_handler) and not (moves or _completes_removed(flow, dropped.field)):
             continue
         removal = _iterator_removal(dropped)
         if _is_stopped(dropped.path) or _is_settled(dropped, removal):
@@ -188,6 +217,15 @@ def _dropped(context: RuleContext) -> Iterator[Finding]:
             yield context.finding(
                 words, Misuse.NEVER, at, flow=flow, path=dropped.path, confidence=Confidence.MAY
             )
+
+
+def _target(context: RuleContext, released: Released) -> str | None:
+    """Return the field to which code moves what it takes out of another one: `self.done.put(tup)`."""
+    match released.step.op:
+        case Call(func=Attr(obj=place, name=name)) if name in CONTAINER_STORES and not released.completed:
+            return context.own_field(released.function, place)
+        case _:
+            return None
 
 
 def _completes_removed(flow: Flow, field: str) -> bool:
@@ -339,7 +377,7 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
             continue
         loops = (
             (function, head, body)
-            for function in context.functions_of(flow)
+            for function in _entered_functions(context, flow)
             for head, body in sorted(function.cfg.bodies.items())
         )
         for function, head, body in loops:
@@ -361,6 +399,16 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
             break
 
 
+def _entered_functions(context: RuleContext, flow: Flow) -> list[Function]:
+    """Return a handler, the methods that it calls, and the methods of the project's objects that these call."""
+    found = context.functions_of(flow)
+    for function in found:  # the list grows during the loop
+        methods = (called_method(context, function, call) for call in calls_by_result(function).values())
+        new = dict.fromkeys(method for method in methods if method is not None and method not in found)
+        found += [method for method in new if not method.is_generator]
+    return found
+
+
 def _completed_in(flow: Flow, function: Function, body: range) -> list[Token | None]:
     """Return the tuples that a step of a loop, or a helper that it calls, completes."""
     steps = function.cfg.steps[body.start : body.stop]
@@ -376,12 +424,9 @@ def _never_ends(function: Function, head: int, body: range) -> bool:
     """Whether only an exception that no handler catches leaves a loop."""
     inside = reachable(function, [head]) & {*body}
     ways_out = {
-        (kind, target)
-        for index in inside
-        for kind, target in function.cfg.steps[index].edges
-        if target not in inside
+        target for index in inside for _, target in function.cfg.steps[index].edges if target not in inside
     }
-    return ways_out <= {(EdgeKind.RAISE, RAISED)}
+    return ways_out <= {RAISED}
 
 
 def _is_kept_going(function: Function, body: range) -> bool:

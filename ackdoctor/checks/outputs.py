@@ -72,6 +72,7 @@ _KINDS = {
 _BINARY = frozenset(  # their first bytes, or random ones, are no UTF-8
     "hashlib.digest hmac.digest os.urandom secrets.token_bytes zlib.compress gzip.compress lzma.compress".split()
 )
+_SETS = ("a set", "a frozenset")
 _RESULTS: Mapping[
     tuple[str | None, ...], str
 ] = {  # what the method of such a value, or an operation with another one, makes of it
@@ -82,7 +83,7 @@ _RESULTS: Mapping[
     ("a date", "-", "a date"): "a timedelta",
     **{(kind, op, "a timedelta"): kind for kind in ("a datetime", "a date", "a timedelta") for op in "+-"},
     **{("a set", way): "a set" for way in "union intersection difference symmetric_difference copy".split()},
-    **{("a set", op, "a set"): "a set" for op in "|&-^"},
+    **{(kind, op, other): kind for kind in _SETS for op in "|&-^" for other in _SETS},
 }
 _ITERATORS = frozenset(("map", "filter", "zip", "reversed", "enumerate", "range"))  # lists in Python 2
 _REJECTED_BY_ALL = frozenset(("a generator", "an open file"))

@@ -161,12 +161,16 @@ def _looked_up(context: RuleContext, stored: Stored) -> bool:
 
 def _under_repeated_ids(context: RuleContext) -> Iterator[Finding]:
     """Yield the stores of a spout under a message id that several pending tuples have."""
-    stores = stored_under_id(context)
-    for emit in data_emits(context) if stores else ():
+    stores, kept = stored_under_id(context), context.role.discipline.replays
+    for emit in data_emits(context) if stores or kept else ():
         message_id = emit.message_id
         case = _repeated(context, emit, message_id) if message_id is not None else None
         if message_id is None or case is None:
             continue
+        confidence = Confidence.MUST if case == "constant" else Confidence.MAY
+        if kept and case != "value" and context.is_first(emit.step):  # an equal value replaces itself
+            words = context.words(case, field=kept)
+            yield context.finding(words, None, emit, severity=Severity.WARNING, confidence=confidence)
         wanted = canonical_form(emit.function, message_id)
         for use in stores:
             key = next(iter(use.values), None) if use.how == "put" else use.key
@@ -178,7 +182,6 @@ def _under_repeated_ids(context: RuleContext) -> Iterator[Finding]:
             if canonical_form(use.function, key) == wanted and not looked and context.is_first(use.step):
                 words = context.words(case, field=f"self.{use.field}")
                 at = (use.function, use.step.span)
-                confidence = Confidence.MUST if case == "constant" else Confidence.MAY
                 yield context.finding(words, None, at, severity=Severity.WARNING, confidence=confidence)
 
 
@@ -189,7 +192,8 @@ def _repeated(context: RuleContext, emit: Emitted, message_id: Expr) -> str | No
         return None if _emits_once(context, emit) else "constant"
     if _is_weak(context, emit.path, message_id):
         return "weak"
-    if _is_shared_by_loop(emit, message_id) and _removes_strictly(context):
+    kept = bool(context.role.discipline.replays)
+    if _is_shared_by_loop(emit, message_id) and (kept or _removes_strictly(context)):
         return "loop"
     if _is_whole_value(emit, message_id) and _key_can_repeat(context, emit.path, message_id):
         return "value"
@@ -256,10 +260,11 @@ def _is_guarded(context: RuleContext, removal: Use) -> bool:
 
 _CONVERSIONS = frozenset("str int repr round hex toString valueOf".split())
 _MANY = 1_000_000  # random numbers
+_MILLISECONDS = frozenset("currentTimeMillis toEpochMilli".split())
 
 
 def _is_weak(context: RuleContext, path: Path, message_id: Expr) -> bool:
-    """Whether an id is a hash, a size, a time in seconds or a small random number."""
+    """Whether an id is a hash, a size, a time in seconds, in a loop also in milliseconds, or a small random number."""
     found = definition(path, message_id)
     whole = False
     while found is not None and isinstance(found.value, Call) and last_name(found.value.func) in _CONVERSIONS:
@@ -279,9 +284,22 @@ def _is_weak(context: RuleContext, path: Path, message_id: Expr) -> bool:
                 return isinstance(bound, Literal) and isinstance(bound.value, int) and bound.value < _MANY
             if whole and "time.time" in names:
                 return True
+            if last_name(func) in _MILLISECONDS:
+                return _share_a_loop(found.visit, path)
             return last_name(func) == "hashCode" or bool(names & {"hash", "builtins.hash", "len"})
         case _:
             return False
+
+
+def _share_a_loop(made: Path, sent: Path) -> bool:
+    """Whether one loop, which does not sleep, makes an id and emits."""
+    steps = made.function.cfg.steps
+    bodies = [body for body in made.function.cfg.bodies.values() if made.index in body]
+    return made.function is sent.function and any(
+        sent.index in body
+        and all(last_name(op.func) != "sleep" for each in body if isinstance(op := steps[each].op, Call))
+        for body in bodies
+    )
 
 
 def _is_whole_value(emit: Emitted, message_id: Expr) -> bool:

@@ -6,6 +6,7 @@ from itertools import pairwise
 
 from ackdoctor.checks.facts.dataflow import canonical_form, derived_names, mentions_any
 from ackdoctor.checks.facts.fields import drained_fields, is_container, shrunk_fields, uses
+from ackdoctor.checks.facts.outputs import emitted_stream
 from ackdoctor.checks.facts.spouts import (
     REMOVALS,
     Effect,
@@ -56,14 +57,27 @@ _ID_LIKE = re.compile(r"(?:.*_)?(?:u?u?id|key|tag|offset)", re.IGNORECASE)
 
 
 def ack301_spout_emit_without_id(context: RuleContext) -> Iterator[Finding]:
-    """Yield one finding for a spout if none of its emits passes an id."""
+    """Yield one finding for a spout if none of its emits passes an id, or for the retry that passes none."""
     found = [] if context.is_bolt else data_emits(context)
     if not found or any(has_id(emit) is not False for emit in found):
+        yield from _retried_without_id(context, found)
         return
     emit = found[0]
     severity, reason = _severity(context, found)
     words = context.words(reason=reason, advice=_advice(context, emit))
     yield context.finding(words, Misuse.NO_MESSAGE_ID, emit, severity=severity, details=context.heirs)
+
+
+def _retried_without_id(context: RuleContext, found: list[Emitted]) -> Iterator[Finding]:
+    """Yield the emit of `fail` that passes no id, on a stream on which `next_tuple` passes one."""
+    streams = [emitted_stream(context, emit) for emit in found if has_id(emit)]
+    for emit in emits(context, EntryKind.FAILED) if streams else ():
+        if has_id(emit) is False and emitted_stream(context, emit) in streams:
+            words = context.words("retry")
+            yield context.finding(
+                words, Misuse.NO_MESSAGE_ID, emit, severity=Severity.WARNING, details=context.heirs
+            )
+            return
 
 
 def _advice(context: RuleContext, emit: Emitted) -> str:

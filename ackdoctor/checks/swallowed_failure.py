@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import definition, handler_steps, raising_steps, reachable
 from ackdoctor.checks.facts.handlers import (
+    FailureBranch,
     advice,
+    answers_with_refusal,
     does_work,
+    failed_answers,
     failure_branch,
     has_no_remedy,
     is_acked,
@@ -20,9 +23,18 @@ from ackdoctor.checks.facts.handlers import (
     leaves,
     tuple_words,
 )
-from ackdoctor.checks.hidden_failures import hidden_failures
+from ackdoctor.checks.hidden_failures import hidden_failures, unread_tasks
 from ackdoctor.checks.rule_context import RuleContext
-from ackdoctor.flow.events import Completed, Ended, Flow, Path, points_back, raised_at, turns_back
+from ackdoctor.flow.events import (
+    Completed,
+    Ended,
+    Flow,
+    Path,
+    points_back,
+    raised_at,
+    turns_back,
+    with_other_start,
+)
 from ackdoctor.flow.expressions import calls_by_result, last_name, operands, subexpressions
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.transfer.buffer_loops import is_part
@@ -46,6 +58,7 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Return,
+    Step,
     Test,
     Throw,
     Unpack,
@@ -65,7 +78,9 @@ def ack102_swallowed_failure(context: RuleContext) -> Iterator[Finding]:
     yield from _in_handlers(context)
     yield from _in_flushes(context)
     yield from _in_callbacks(context)
+    yield from _in_answers(context)
     yield from hidden_failures(context)
+    yield from unread_tasks(context)
 
 
 def _in_handlers(context: RuleContext) -> Iterator[Finding]:
@@ -127,6 +142,42 @@ def _in_callbacks(context: RuleContext) -> Iterator[Finding]:
                     severity=Severity.WARNING,
                     confidence=Confidence.MUST if found.sure and not flow.limited else Confidence.MAY,
                 )
+
+
+def _in_answers(context: RuleContext) -> Iterator[Finding]:
+    """Yield where an answer of a library says that the work failed, and the tuple is acked nevertheless."""
+    for flow, acked in context.events(Completed):
+        token = acked.token
+        if acked.op not in (Op.ACK, Op.AUTO_ACK) or token is None or acked.breach is not None:
+            continue
+        for visit in acked.path.call_stack():
+            for branch in failed_answers(context, visit.function):
+                if branch.test is None or visit.index not in branch.steps or acked.tick.is_system:
+                    continue
+                test = visit.function.cfg.steps[branch.test]
+                if context.is_first(test):
+                    yield context.finding(
+                        context.words("answer", tup=tuple_words(token), advice=advice(context, token)),
+                        Misuse.SWALLOWED,
+                        (visit.function, test.span),
+                        flow=flow,
+                        path=_failing_path(acked.path, test, branch),
+                        token=token,
+                        severity=Severity.WARNING,
+                        confidence=Confidence.MAY,
+                    )
+
+
+def _failing_path(end: Path, test: Step, branch: FailureBranch) -> Path:
+    """The path, or one that was joined with it, on which the answer says that the work failed."""
+    variants = (
+        with_other_start(end, visit, start) for visit, _, _ in points_back(end) for start in visit.joined
+    )
+    for path in (end, *variants):
+        for visit, after, _ in points_back(path) if path is not None else ():
+            if visit.step is test and after is not None and after.via is branch.via:
+                return path or end
+    return end
 
 
 class _Error(NamedTuple):
@@ -339,9 +390,8 @@ def _is_asked(caught: Path) -> bool:
 
 
 def _ignores_answer(context: RuleContext, caught: Path, end: Path) -> bool:
-    """Whether a helper answers the failure with None or False, and its caller only tests that, logs, and goes on to the ack."""
-    handling = (caught.function.cfg.steps[each].op for each in _handling_steps(caught))
-    if not all(_is_refusal(op.value) for op in handling if isinstance(op, Return)):
+    """Whether a helper answers the failure with a refusal, and its caller only tests that, logs, and goes on to the ack."""
+    if not answers_with_refusal(caught.function, _handling_steps(caught)):
         return False
     for visit, _, _ in points_back(end):
         function, op = visit.function, visit.step.op
@@ -357,8 +407,3 @@ def _ignores_answer(context: RuleContext, caught: Path, end: Path) -> bool:
             case _:
                 pass
     return False
-
-
-def _is_refusal(value: Expr | None) -> bool:
-    """Whether a helper's result says that it failed; 0 or an empty list may be a default that its caller uses."""
-    return value is None or (isinstance(value, Literal) and (value.value is None or value.value is False))

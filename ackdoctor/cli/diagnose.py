@@ -17,6 +17,7 @@ import typer
 from ackdoctor.cli.commands import STDIN, formats_option, lines_of, rule_names
 from ackdoctor.cli.output import complain, context_for, destination, progress, write_screen
 from ackdoctor.diagnose.diagnosis import Places, diagnose
+from ackdoctor.diagnose.stacks import begins_dump
 from ackdoctor.model import UsageError
 from ackdoctor.model.finding import counted
 from ackdoctor.reporters.diagnosis import document, screen
@@ -24,11 +25,11 @@ from ackdoctor.tracer.worker_log import open_log
 
 _FORMATS = ("full", "json")
 _LOG_SUFFIXES = frozenset({".log", ".err", ".out"})  # not the last suffix of a rotated log
-_SUFFIXES = _LOG_SUFFIXES | {".txt", ".gz"}
+_STREAMS = frozenset({".err", ".out"})  # what a process wrote itself, without times
+_SUFFIXES = _LOG_SUFFIXES | {".txt", ".gz", ".json"}
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)")
 _DATABASE_LOG = re.compile(r"\d{6}\.log")
 _HEAD_LINES = 200
-_DUMP_LINES = 3  # a time, and what jcmd says of the process
 _NOT_A_NAME = {errno.ENAMETOOLONG, errno.ENOENT, errno.EINVAL, errno.ENOTDIR}
 
 
@@ -114,7 +115,13 @@ def _logs(words: Sequence[str], faults: list[str]) -> list[Path]:
             found[Path(word)] = None
         else:
             raise UsageError(f"{word}: no such file")
-    return sorted(found, key=_begin) if len(found) > 1 else list(found)
+    if len(found) == 1:
+        return list(found)
+    begins = {log: _begin(log) for log in found}
+    timeless = [log for log, begin in begins.items() if not begin and log.suffix not in _STREAMS]
+    if len(timeless) > 1:
+        complain(f"{counted(len(timeless), 'file')} without a time, such as {timeless[0]}: ordered by the times of their last changes")  # fmt: skip
+    return sorted(found, key=lambda log: (begins[log] or _changed(log), -_rotation(log)))
 
 
 def _kind(word: str) -> str:
@@ -145,11 +152,11 @@ def _logs_in(directory: str, faults: list[str]) -> list[Path]:
 
 
 def _is_dump(path: Path) -> bool:
-    """Return whether a text file begins with a thread dump, as jstack writes it."""
+    """Return whether a text file begins with a thread dump, as jstack, jcmd or py-spy writes it."""
     if path.suffix not in _SUFFIXES:
         return False
     with suppress(OSError, EOFError, zlib.error), open_log(path) as lines:
-        return any(line.startswith("Full thread dump") for line in islice(lines, _DUMP_LINES))
+        return begins_dump(lines)
     return False
 
 
@@ -166,15 +173,23 @@ def _is_database_log(path: Path) -> bool:
 
 
 def _begin(log: Path) -> str:
-    """Return the first time in the log's head, else when it was last modified, as sortable text."""
-    modified = time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(log.stat().st_mtime))
+    """Return the first time in the log's head as sortable text; '' if it has none."""
     if log.is_fifo():
-        return modified  # a pipe can be read only once
+        return ""  # a pipe can be read only once
     with suppress(OSError, EOFError, zlib.error), open_log(log) as lines:
         for line in islice(lines, _HEAD_LINES):
             if found := _DATE.search(line):
                 return " ".join(found.groups())
-    return modified
+    return ""
+
+
+def _rotation(log: Path) -> int:
+    """Return the number of a rotated log, which is higher in an older one: 1 of worker.log.1.gz."""
+    return next((int(each[1:]) for each in log.suffixes if each[1:].isdecimal()), 0)
+
+
+def _changed(log: Path) -> str:
+    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(log.stat().st_mtime))
 
 
 def _exists(word: str) -> bool:

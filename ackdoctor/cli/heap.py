@@ -325,11 +325,18 @@ def _read(
     ]
     # standard input and a file that is gone have no time
     modified = [int(file.stat().st_mtime * 1000) if file.exists() else 0 for file, _ in same]
-    return timed(
+    timeless = sum(each.time_ms is None for _, each in same)
+    dated, found = timed(
         [each for _, each in same],
         every_ms=None if every is None else int(every * 1000),
         fallback=[0] * len(same) if numbered and modified != sorted(modified) else modified,
     )
+    if timeless and dated and every is None and len(same) > 1:
+        complain(
+            f"{counted(timeless, 'histogram')} without a time: ordered by the times of the files' last changes; "
+            "--every SECONDS keeps the order given"
+        )
+    return dated, found
 
 
 def _without_damage(

@@ -26,7 +26,7 @@ from ackdoctor.diagnose.processes import (
     without_announcements,
     without_echoes,
 )
-from ackdoctor.diagnose.stacks import Exceptions, Part, Threads, Thrown, relevant_frames
+from ackdoctor.diagnose.stacks import Exceptions, Part, Threads, Thrown, relevant_frames, thread_frames
 from ackdoctor.diagnose.symptoms import DAEMONS, Death, Diagnosis, Occurrence, Sign, Symptom, fatal, table
 from ackdoctor.tracer.worker_log import bare
 
@@ -42,6 +42,9 @@ _OTHER: Mapping[str, re.Pattern[str]] = {  # other file formats
     "a class histogram: ackdoctor heap hist reads it": re.compile(
         r"^ *num +(?:#instances|object count)|^ *1: +\d+ +\d+ +\S+"
     ),
+    "a summary of a Python heap: pytest --ackdoctor-heap shows which component holds what": re.compile(
+        r"^Partition of a set of \d+ objects|^Allocation results for \S+ at the high watermark"
+    ),
     "a part of a trace: ackdoctor trace report reads it": re.compile(r'^\{"schema":\d+,"kind":\d+,'),
 }
 # topology.debug's lines about each tuple; they contain user values, so they are not searched
@@ -49,6 +52,7 @@ _TRAFFIC = re.compile(
     r"^.{0,300}?(?:\[INFO\] |INFO +\S+ - )(?:Processing received |Emitting|TRANSFERING |Transferring|BOLT (?:ack|fail) |SPOUT Acking |Execute done )"
 )
 _SYSTEM = "source: __system:"  # ticks, which continue in an idle topology
+_CRASH_LINES = 1_000  # lines of frames between a crash and the report of the exit code
 _STAMP = 40  # characters with a line's time
 # a stack on one line, as in web pages and some layouts
 _INLINE = re.compile(
@@ -245,6 +249,8 @@ class _LogReader:
         self._end_exception()
         for part, component_name in self.threads.parts():
             self._match_thread(part, component_name)
+        for crash in self.threads.crashes:
+            self._record_crash(crash)
         for occurrence in self.silence.occurrences(self.processes.stopped):
             _add(self.signs, occurrence)
 
@@ -380,9 +386,22 @@ class _LogReader:
                 occurrence = self._occurrence(row, part, match)
                 occurrence.component = component_name
                 if part.frames:
-                    evidence = relevant_frames(part.frames)
+                    evidence = thread_frames(part)
                     occurrence.thrown = Thrown(
                         part.text, part.line, component_name, evidence=evidence, thread=True
                     )
                 _add(self.signs, occurrence)
                 return
+
+    def _record_crash(self, part: Part) -> None:
+        """Record the crash of a Python process with its frames, or add them to the report of its exit code."""
+        thrown = Thrown(part.text, part.line, evidence=relevant_frames(part.frames))
+        row = table().called("a component's process that crashed")
+        sign = self.signs.get(row.name)
+        for each in sign.occurrences if sign else ():
+            if each.thrown is None and 0 <= each.line - part.line <= _CRASH_LINES:
+                each.thrown = thrown
+                return
+        occurrence = self._occurrence(row, part, None)
+        occurrence.thrown = thrown
+        _add(self.signs, occurrence)

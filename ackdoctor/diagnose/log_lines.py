@@ -171,6 +171,9 @@ def _joined(lines: Sequence[str], last: int) -> Iterable[tuple[int, str]]:
 def unpacked(line: str) -> Iterator[str]:
     """Yield the text lines of a JSON log entry; yield any other line unchanged."""
     entry = _entry(line)
+    if "threadDump" in entry:
+        yield from _threads(entry["threadDump"])
+        return
     texts = dict(_texts("", entry))
     thread, level, logger, words = (
         next(filter(None, map(texts.get, names)), "") for names in (_THREAD, _LEVEL, _LOGGER_FIELD, _MESSAGE)
@@ -189,6 +192,20 @@ def unpacked(line: str) -> Iterator[str]:
     stacks = [text for text in exceptions if "\n" in text]
     for text in stacks or (each for each in exceptions if " " in each):
         yield from text.splitlines()
+
+
+def _threads(node: object) -> Iterator[str]:
+    """Yield the threads of `jcmd PID Thread.dump_to_file -format=json` as its text format has them."""
+    if isinstance(node, list):
+        for each in node:
+            yield from _threads(each)
+    elif isinstance(node, dict):
+        if isinstance(stack := node.get("stack"), list):
+            yield f'#{node.get("tid")} "{node.get("name")}" {node.get("state") or ""}'
+            yield from (f"      {frame}" for frame in stack)
+            yield ""
+        yield from _threads(node.get("threadContainers"))
+        yield from _threads(node.get("threads"))
 
 
 def _entry(line: str) -> Mapping[str, object]:

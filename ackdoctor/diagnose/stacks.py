@@ -1,11 +1,14 @@
 """Stacks in a text: exceptions with their deepest cause, and the threads of a dump."""
 
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from ackdoctor.diagnose.log_lines import PYTHON_FRAMEWORKS, component_of, is_logged
+from ackdoctor.model.finding import counted
 
 _MOST = 6  # frames shown
 _JAVA = re.compile(r"^\s*at (?:[\w.@-]*/)*(?P<where>[\w$.<>/-]+)\(")
@@ -49,11 +52,30 @@ _NEAR = 40  # lines within which one log entry explains the next
 _MOST_FRAMES = 200  # frames of one cause
 _MOST_PARTS = 100  # parts of one exception
 # ---- thread dumps ----
+# the first line of a thread
 _THREAD = re.compile(
-    r'^"(?P<name>[^"]{0,300})"(?= .*(?:\bprio=|\btid=|\bnid=|\bId=|\bcpu=| - Thread t@)|.* - Thread t@)'
+    r'"(?P<name>[^"]{0,300})"(?= .*(?:\bprio=|\btid=|\bnid=|\bId=|\bcpu=| - Thread t@)|.* - Thread t@)'
+    r'|#\d+ "(?P<jcmd>[^"]{0,300})"(?: virtual)?(?: (?P<state>[A-Z_]{3,})\b.*)?\s*$'  # Thread.dump_to_file
+    r'|(?P<spy>Thread \S+ \([^)]{0,99}\)(?:: "[^"]{0,300}")?)\s*$'  # py-spy
+    r"|(?P<fault>(?:Current t|T)hread 0x[0-9a-fA-F]+)[^(]{0,99} \(most recent call first\):"  # faulthandler
 )
 _STATE = re.compile(r"^\s*java\.lang\.Thread\.State: (?P<state>[A-Z_]+)")
-_THREAD_FRAME = re.compile(r"^\s*at \S.*\(")
+_THREAD_FRAME = re.compile(
+    r"^\s*(?:at )?(?P<java>[\w.$<>/@-]+\.[\w$<>]+\([^()]+\))"
+    r'|^\s+File "(?P<file>[^"]*)", line (?P<number>\d+) in (?P<name>.*)'
+    r"|^ {4}(?P<spied>\S.*) \((?P<source>[^()]+):(?P<at>\d+)\)"
+)
+_OTHER_LINE = re.compile(r"^\s+//|^ {4}\S.* \([^()]+\)$|^ {8}")  # of py-spy and Thread.dump_to_file
+_WAITS = re.compile(r"\.(?:park|parkNanos|wait0?|sleep0?)\(")
+_CRASH = re.compile(
+    r"(?:^|errorString:)(?P<what>Fatal Python error: (?:Segmentation fault|Aborted|Bus error|Floating-? ?point exception|Illegal instruction))"
+)
+_PYTHON_FRAMEWORK = re.compile(rf'(?:^|[/"])(?:(?:{PYTHON_FRAMEWORKS})/|storm\.py")')
+_TALKS = re.compile(
+    r", in _?(?:read|send|write|emit|ack|fail|report|log)\w*$"
+)  # of a framework to the worker
+IN_A_HANDLER = "in a component's own code"  # of a Python thread
+_BEGINS_DUMP = re.compile(r'^Full thread dump|^\s*"threadDump": \{')
 _LOCK = re.compile(r"^\s+- (?P<how>waiting to lock|locked|)[^<]*(?P<lock><0x[0-9a-fA-F]+>)?")
 _DEADLOCK = re.compile(r"^Found one Java-level deadlock")
 _EXECUTOR = re.compile(
@@ -79,11 +101,19 @@ def is_own(frame: str) -> bool:
         where = found["where"]
         return "." in where and (_STARTERS.match(where) is not None or _LIBRARIES.match(where) is None)
     if found := _PYTHON.match(frame):
-        return _PYTHON_LIBRARIES.search(found["file"].replace("\\", "/")) is None
+        file = found["file"].replace("\\", "/")
+        return _PYTHON_LIBRARIES.search(file) is None and _root(file) not in sys.stdlib_module_names
     return False
 
 
-def relevant_frames(stack: Sequence[str], around: Sequence[str] = ()) -> tuple[Frame, ...]:
+def _root(file: str) -> str:
+    """Return the module or package at the root of a relative path, as py-spy shortens paths; '' of an absolute one."""
+    return file.partition("/")[0].removesuffix(".py")
+
+
+def relevant_frames(
+    stack: Sequence[str], around: Sequence[str] = (), is_own: Callable[[str], bool] = is_own
+) -> tuple[Frame, ...]:
     """Return the frames to show: the user frame nearest to the exception, then the innermost frames in order.
 
     A Python traceback lists the innermost frame last.  If a Java stack contains a traceback, the cause's frames are
@@ -261,6 +291,31 @@ class Exceptions:
         thrown.entry = thrown.entry or self._entry
 
 
+def thread_frames(part: Part) -> tuple[Frame, ...]:
+    """Return the frames to show of a thread; in a Python handler only the handler's own package is user code."""
+    handler = _PYTHON.match(part.frames[0]) if part.python else None
+
+    def is_of_handler(frame: str) -> bool:
+        found = _PYTHON.match(frame)
+        return bool(found and handler and _root(found["file"]) == _root(handler["file"]) and is_own(frame))
+
+    return relevant_frames(part.frames, is_own=is_of_handler if handler else is_own)
+
+
+def begins_dump(lines: Iterable[str]) -> bool:
+    """Return whether a text begins with a thread dump: a title, or below the process the first thread."""
+    head = list(islice(lines, 6))
+    return any(map(_BEGINS_DUMP.match, head[:3])) or any(map(_THREAD.match, head))
+
+
+def _thread_frame(found: re.Match[str]) -> str:
+    """Return a frame as a stack of Java or a traceback of Python writes it."""
+    if found["java"]:
+        return f"\tat {found['java']}"
+    file, number, name = (found["file"], found["number"], found["name"]) if found["file"] else found.group("source", "at", "spied")  # fmt: skip
+    return f'  File "{file}", line {number}, in {name}'
+
+
 @dataclass(slots=True)
 class Threads:
     """Collects the threads of the dumps in a text; threads with equal name, state and frames are one."""
@@ -270,13 +325,23 @@ class Threads:
     _waiting_for: dict[int, str] = field(default_factory=dict)  # line of a thread -> lock it waits for
     _found: dict[tuple[str, str], tuple[Part, str]] = field(default_factory=dict)
     _dumps: Counter[tuple[str, str]] = field(default_factory=Counter)  # in how many dumps a thread is
+    crashes: list[Part] = field(default_factory=list)  # of Python, with the frames of the thread that crashed
+    _stateless: bool = False  # the dump does not give the thread's state
+    _crashed: bool = False  # `Current thread` is the next one of a crash
+    _python: bool = False  # a Python thread is among them
 
     def read(self, number: int, line: str) -> bool:
         """Read a line; return whether it belongs to a dump."""
-        if line.startswith('"') and (found := _THREAD.match(line)):
+        if line[:1] in '"#TC' and (found := _THREAD.match(line)):
             self._close()
-            self._current = Part(number, found["name"])
+            self._begin(number, found)
             return True
+        if "Fatal Python" in line and (found := _CRASH.search(line)):
+            self._close()
+            if len(self.crashes) < _MOST_THREADS:
+                self.crashes.append(Part(number, found["what"], python=True))
+                self._crashed = True
+            return False
         if line.startswith("Found ") and _DEADLOCK.match(line):
             self._close()
             self._found.setdefault(("", line), (Part(number, line.strip()), ""))
@@ -285,23 +350,48 @@ class Threads:
             return False
         if state := _STATE.match(line):
             self._current.text += f" {state['state']}"
-        elif _THREAD_FRAME.match(line):
+        elif found := _THREAD_FRAME.match(line):
             if len(self._current.frames) < _MOST_THREAD_FRAMES:
-                self._current.frames.append(line[:_LONGEST_FRAME])
+                self._current.frames.append(_thread_frame(found)[:_LONGEST_FRAME])
         elif found := _LOCK.match(line):
             how, lock = found["how"], found["lock"]
             if lock and how == "locked" and len(self._holders) < _MOST_THREADS:
                 self._holders.setdefault(lock, self._current.text.rpartition(" ")[0])
             elif lock and how:
                 self._waiting_for.setdefault(self._current.line, lock)
-        else:
+        elif not _OTHER_LINE.match(line):
             self._close()
             return not line.strip()
         return True
 
+    def _begin(self, number: int, head: re.Match[str]) -> None:
+        """Begin a thread; the one of a crash continues the crash."""
+        if head["fault"] and self._crashed and head["fault"].startswith("Current"):
+            self._current, self._crashed = self.crashes[-1], False
+            return
+        name = next(filter(None, head.group("name", "jcmd", "spy", "fault")), "")
+        python = not (head["name"] or head["jcmd"])
+        self._current = Part(number, f"{name} {head['state']}" if head["state"] else name, python=python)
+        self._stateless = bool(head["jcmd"]) and not head["state"]
+
     def _close(self) -> None:
         current, self._current = self._current, None
-        if current is not None and current.frames and len(self._found) < _MOST_THREADS:
+        if current is None or not current.frames:
+            return
+        if current.python:
+            frames = current.frames
+            frames.reverse()  # as in a traceback, the innermost last
+            if self.crashes and current is self.crashes[-1]:
+                return
+            self._python = True
+            framework = [at for at, each in enumerate(frames) if _PYTHON_FRAMEWORK.search(each)]
+            # the other threads of a crash do not hang
+            if framework and not self.crashes and not _TALKS.search(frames[framework[-1]]):
+                del frames[: framework[-1] + 1]
+                current.text += f", {IN_A_HANDLER}" if frames and is_own(frames[0]) else ""
+        elif self._stateless:
+            current.text += " WAITING" if _WAITS.search(current.frames[0]) else " RUNNABLE (or blocked)"
+        if len(self._found) < _MOST_THREADS:
             name = _EXECUTOR.match(current.text.rpartition(" ")[0])
             component = next(filter(None, name.groups()), "") if name else ""
             component = "" if component.startswith("__") else component
@@ -312,8 +402,11 @@ class Threads:
     @property
     def note(self) -> str:
         """A summary for a dump without symptoms; threads that read from a child are normal, but worth a check."""
+        self._close()
         if not self._found:
             return ""
+        if self._python:
+            return f"{counted(len(self._found), 'thread')}: none is {IN_A_HANDLER}, called by its framework"
         readers = sum(
             _READS_FROM_CHILD.search("\n".join(part.frames)) is not None for part, _ in self._found.values()
         )

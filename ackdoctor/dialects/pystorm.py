@@ -147,7 +147,7 @@ RELIABLE = SPOUT.derive(
     name="ReliableSpout",
     classes=("pystorm.ReliableSpout", "pystorm.spout.ReliableSpout"),
     discipline=SPOUT.discipline.derive(
-        replays=True,
+        replays="unacked_tuples",
         costs={
             Misuse.NO_MESSAGE_ID: cost(
                 "emit raises ValueError: a ReliableSpout tracks by tuple id", Price.ERROR

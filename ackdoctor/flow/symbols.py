@@ -312,7 +312,7 @@ class SymbolTable:
         opaque = truncated = False
         foreign: list[str] = []
         unit = self.units[cls.path]
-        for base in cls.bases:
+        for place, base in enumerate(cls.bases):
             symbols = self.resolve(unit, base)
             direct = next((f for s in symbols if isinstance(s, str) and (f := self.framework_class(s))), None)
             parent = next((symbol for symbol in symbols if isinstance(symbol, ClassInfo)), None)
@@ -330,7 +330,8 @@ class SymbolTable:
                 order, before = order[: MAX_ANCESTORS + 1], before[: MAX_ANCESTORS + 1]
             else:
                 foreign += [symbol for symbol in symbols if isinstance(symbol, str)]
-                opaque = opaque or last_name(base) not in PLAIN_BASES
+                is_interface = place > 0 and cls.overloads is not None  # Java: a superclass comes first
+                opaque = opaque or not (is_interface or last_name(base) in PLAIN_BASES)
         return Lineage(order, before, framework, opaque, tuple(foreign), truncated)
 
 

@@ -20,8 +20,9 @@ from ackdoctor.flow.expressions import (
     parts_of,
     subexpressions,
 )
-from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_read_only
+from ackdoctor.flow.pure_calls import PURE_FUNCTIONS, is_read_only, is_size, size_of
 from ackdoctor.libraries.vocabulary import (
+    CLEARS,
     COLLECTION_WRAPPERS,
     CONSTRUCTORS,
     CONTAINER_BULK_STORES,
@@ -33,6 +34,7 @@ from ackdoctor.libraries.vocabulary import (
     VALUE_HOLDERS,
     VALUE_READS,
     VALUE_SETS,
+    VALUE_TAKES,
 )
 from ackdoctor.model.cfg import (
     SUPER,
@@ -244,7 +246,13 @@ class ValueNumbers:
             left, null = self.of(frame, fact.left), self.of(frame, fact.right)
             if left == null or left in self.objects:
                 self.truths[number, 0] = left == null
+        if isinstance(fact, Compare) and fact.op == "<" and self._is_empty(frame, size_of(fact.left)):
+            is_limit = not isinstance(fact.right, Literal) and not is_size(fact.right)
+            self.truths.update({(number, 0): True} if is_limit else {})  # it is at least one
         return self.version(number)
+
+    def _is_empty(self, frame: Frame, whole: Expr | None) -> bool:
+        return whole is not None and self.truths.get(self.version(self.of(frame, whole))) is False
 
     # ---- changes ----
 
@@ -315,6 +323,9 @@ class ValueNumbers:
         name, args = last_name(call.func), [self.of(frame, arg.value) for arg in call.args]
         obj = call.func.obj if isinstance(call.func, Attr) else None
         receiver = self.of(frame, obj) if obj is not None else None
+        if obj is not None and name in VALUE_TAKES and args:
+            self.assign(frame, call.result, self._take(frame, obj, args))
+            return
         reads = is_read_only(call) or name.startswith(_QUESTIONS)
         if not is_verb and not reads:
             if receiver is not None and name in _METHODS and not isinstance(obj, Global):
@@ -326,12 +337,41 @@ class ValueNumbers:
                 self.change(self.of(frame, call.func) if receiver is None else receiver, *args)
         self.assign(frame, call.result, self._result(frame, call, receiver, args, reads=reads))
 
+    def _take(self, frame: Frame, holder: Expr, args: list[int]) -> int:
+        """Give an object that holds one value a new one; `compareAndSet` does so only if it holds the first argument.
+
+        In a field of an object that the path has made, the first such exchange succeeds.
+        """
+        number = self.of(frame, holder)
+        held = self._numbered("content", number)
+        if len(args) == 1:
+            self._change_only(number)
+            self.known[self._key("content", number)] = args[0]
+            return held
+        result = self._numbered((Compare, "=="), held, args[0])
+        whole = self.of(frame, holder.obj) if isinstance(holder, Attr) else None
+        if {held, args[0]} <= self.literals:
+            self.truths[result, 0] = held == args[0]
+        elif whole in self.objects and number not in self.versions:
+            self.truths[result, 0] = True
+        succeeds = self.truths.get((result, 0))
+        if succeeds is not False:
+            self._change_only(number)
+            if succeeds:
+                self.known[self._key("content", number)] = args[1]
+            elif args[0] != args[1]:  # whatever the outcome
+                now = self._numbered("content", number)
+                self.truths[self._numbered((Compare, "=="), now, args[0]), 0] = False
+        return result
+
     def _change_container(self, receiver: int, name: str, args: list[int]) -> None:
         (self.change if receiver in self.elements else self._change_only)(receiver)
         if name in VALUE_SETS and len(args) == 1:
             self.known[self._key("content", receiver)] = args[0]
         if name in CONTAINER_STORES:
             self._hold(receiver, *args)
+        if name in CLEARS:
+            self.truths[self.version(receiver)] = False
         if name in _STORES:
             self.truths[self.version(receiver)] = True
             for element in args[:1]:

@@ -206,6 +206,8 @@ def completions(end: Path, token: Token) -> Iterator[Path]:
     for visit, after, _ in turns_back(end):
         if after is None or after.inner is not None or not isinstance(visit.step.op, Call):
             continue
+        if after.via is EdgeKind.RAISE:  # it leaves a loop, and its element is an earlier one again
+            continue
         before, now = visit.state.tokens.get(token), after.state.tokens.get(token)
         changed = now is not None and (before is None or before.stage is not now.stage)
         if changed and now is not None and now.stage.value in ("acked", "failed"):

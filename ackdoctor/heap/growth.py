@@ -12,9 +12,11 @@ from ackdoctor.model.trace import GrowthPoint
 from ackdoctor.tracer.acker_findings import Trend, filled_in, trend
 
 _HEAD = re.compile(r"\bnum\s+(?:#instances\s+#bytes|(?P<openj9>object count\s+total size)\b)")
-_COUNT = r"([0-9]{1,18})"  # instances or bytes; 18 digits are enough for any heap
-_ROW = re.compile(rf"^\s*[0-9]+:\s+{_COUNT}\s+{_COUNT}\s+(\S+)")
-_ROW_OF_OPENJ9 = re.compile(rf"^\s*[0-9]+\s+{_COUNT}\s+{_COUNT}\s+(\S+)$")
+_SEPARATORS = ",.'\u2019\u00a0\u202f"  # of thousands, from a spreadsheet or a monitoring tool
+# instances or bytes; 18 digits are enough for any heap
+_COUNT = rf"([0-9]{{1,3}}(?:[{_SEPARATORS}][0-9]{{3}}){{1,5}}(?![{_SEPARATORS}0-9])|[0-9]{{1,18}})"
+_ROW = re.compile(rf"^\s*[0-9]+:\s+{_COUNT}\s+{_COUNT}\s+([^\s0-9]\S*)")
+_ROW_OF_OPENJ9 = re.compile(rf"^\s*[0-9]+\s+{_COUNT}\s+{_COUNT}\s+([^\s0-9]\S*)$")
 # a damaged row still has its number, or the two counts and a class
 _DAMAGED = re.compile(r"^\s*(?:[0-9]+:(?:\s|$)|\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[])")
 _DAMAGED_OF_OPENJ9 = re.compile(r"^\s*\S{1,30}\s+[0-9]+\s+[0-9]+\s+[A-Za-z\[]")
@@ -23,7 +25,7 @@ _LONGEST_NAME = 1_000
 _LONGEST_SHOWN = 60  # characters of a damaged row
 # the row behind a log prefix
 _AFTER_PREFIX = re.compile(
-    r"(?:^|\s)(\d+:\s+\d+\s+\d+\s+\S|\d+\s+\d+\s+\d+\s+\S+$|Total\s+(?::\s+)?\d+\s+\d)"
+    rf"(?:^|\s)(\d+:\s+{_COUNT}\s+{_COUNT}\s+\S|\d+\s+\d+\s+\d+\s+\S+$|Total\s+(?::\s+)?{_COUNT}\s+\d)"
 )
 _WITH_GARBAGE, _WITHOUT = "(before full gc)", "(after full gc)"
 _TOTAL = re.compile(rf"^\s*Total\s+(?::\s+)?{_COUNT}\s+{_COUNT}(?![0-9])")
@@ -99,10 +101,10 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
             # OpenJ9 writes a class as its class file does
             name = java_name(name.replace("/", ".") if row_of is _ROW_OF_OPENJ9 else name)
             amount, size = current.classes.get(name, (0, 0))
-            current.classes[name] = (amount + int(row[1]), size + int(row[2]))
+            current.classes[name] = (amount + _number(row[1]), size + _number(row[2]))
         elif current is not None and (last := _TOTAL.match(line)):
-            current.whole, current.total = True, int(last[2])
-            _compare(current, int(last[1]), number)
+            current.whole, current.total = True, _number(last[2])
+            _compare(current, _number(last[1]), number)
             yield current
             current, before, row_of = None, "", _ROW
         elif current is not None:
@@ -116,6 +118,10 @@ def parse(lines: Iterable[str]) -> Iterator[Histogram]:
             next_.garbage = (next_.garbage or _WITH_GARBAGE in line) and _WITHOUT not in line
     if current is not None:
         yield current
+
+
+def _number(text: str) -> int:
+    return int("".join(filter(str.isdecimal, text)))
 
 
 def _compare(histogram: Histogram, instances: int, line: int) -> None:

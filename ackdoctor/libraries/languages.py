@@ -113,6 +113,8 @@ JAVA = Library(
         "java.io.FileWriter.",
         "java.io.RandomAccessFile.",
         "java.nio.channels.",
+        "java.util.concurrent.CompletableFuture.",  # the failure of a task
+        "java.util.concurrent.Future.",
     ),
     memory=("java.util.", "java.text.", "java.lang.", "java.time.", "java.math."),
     memory_types=frozenset(

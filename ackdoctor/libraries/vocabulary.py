@@ -155,6 +155,7 @@ THREAD_STARTS = frozenset({"start"})
 TASKS = frozenset(
     "submit execute runAsync supplyAsync start_new_thread Thread Timer".split()
 )  # of these, those that run it once
+FUTURE_READS = frozenset("get join".split())  # wait for a task, and raise its failure
 ERROR_TYPES = ("Exception", "Throwable", "Error")  # ends of the types of a callback's parameter for a failure
 ERROR_NAMES = frozenset(
     "e ex exc err error exception failure cause throwable thrown".split()
@@ -258,7 +259,7 @@ FULL_VIEWS = frozenset(  # methods, and functions, whose result has each element
     "items values keys iteritems itervalues iterkeys entrySet keySet copy".split()
 )
 FULL_ITERATORS = frozenset("enumerate iter list reversed sorted tuple".split())
-ITERATORS = frozenset("iterator listIterator".split())
+ITERATORS = frozenset("iter iterator listIterator".split())
 
 # ---- types ----
 

@@ -22,7 +22,7 @@ from ackdoctor.model.source import cookie_of, read_file
 
 MARK = b"ackdoctor:"  # every suppression comment contains it
 _INFORMS = re.compile(
-    rb"catch\s{0,9}\(\s{0,9}(?:final\s{1,9})?(?:Exception|Throwable|RuntimeException)\b"
+    rb"\bcatch\s{0,9}\("
     rb"|except\s{0,9}(?::|\(?\s{0,9}(?:Base)?Exception\b)"
     rb"|\benum\s{1,9}[A-Z]"
 )
@@ -231,7 +231,7 @@ class Files:
         return _ACTS.search(self.read(path) or b"") is not None
 
     def informs(self, path: str) -> bool:
-        """Whether a file has a handler of all exceptions, or an enum that a `switch` elsewhere may cover."""
+        """Whether a file has an exception handler (in Python, one of all exceptions), or an enum that a `switch` elsewhere may cover."""
         return _INFORMS.search(self.read(path) or b"") is not None
 
     def digest(self, path: str) -> str:

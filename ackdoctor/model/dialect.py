@@ -223,7 +223,7 @@ class Discipline(_Derivable):
     ticks_in_data: bool = False  # ticks arrive through the DATA entry
     completion: Moment = Moment.RETURN  # when auto_ack acks
     advisory: bool = False  # completions count only in a reliability mode that is not the default
-    replays: bool = False  # spout: the framework emits failed tuples again
+    replays: str = ""  # spout: the field from which the framework emits failed tuples again
     payload_types: tuple[str, ...] = ()  # the types that emit accepts; () if it does not check
     serializer: str = "json"  # "json", "simplejson", "msgpack", "pickle" or "kryo"
     # a lock protects the messages; the current tuple still belongs to the main thread

@@ -481,7 +481,7 @@ def _about_growth(report: Report, grown: Growth) -> Iterator[str]:
     if grown.unexplained and report.findings:
         yield _unexplained(grown)
     if grown.points > 1 and not grown.dated:
-        yield "the files have no times: give the interval with --every SECONDS"
+        yield "the files have no times and keep the order given: give the interval with --every SECONDS"
     if 0 < grown.limit <= grown.last_size:
         yield f"the last histogram holds more than --xmx, {bytes_in_words(grown.limit)}: is that the -Xmx of this worker?"
     elif grown.limit and grown.full_in:

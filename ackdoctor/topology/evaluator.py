@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from ackdoctor.flow.symbols import SymbolTable
-from ackdoctor.libraries.vocabulary import ARRAY_SIZES, CONSTRUCTORS
+from ackdoctor.libraries.vocabulary import ARRAY_SIZES, CONSTRUCTORS, IMMUTABLE_TYPES
 from ackdoctor.model.cfg import (
     Arg,
     Attr,
@@ -432,6 +433,27 @@ class Evaluator:
         yield from self.symbols.lineage(cls).foreign
         yield from self.names_of(cls)
 
+    def of_type(self, unit: Unit, written: str, name: str, place: Place) -> Data:
+        """What the caller or a container gives: an object of the declared class, or a gap."""
+        if not written or written.rpartition(".")[2] in IMMUTABLE_TYPES:
+            return Gap(name, place)
+        collection = library_calls.unknown_collection(written.rpartition(".")[2])
+        if collection is not None:
+            collection.text, collection.place = name, place
+            return collection
+        found = self.symbols.type_of(unit, written)
+        if isinstance(found, ClassInfo):
+            exact = self.symbols.lineage(found).framework is not None and found not in self._parents
+            return Obj(self.names_of(found), found, place=place, given=True, exact=exact, text=name)
+        return Obj(found, place=place, given=True, text=name)
+
+    @cached_property
+    def _parents(self) -> frozenset[ClassInfo]:
+        """The classes from which the project derives others."""
+        return frozenset(
+            each for cls in self.symbols.classes() for each in self.symbols.lineage(cls).order[1:]
+        )
+
     def _field(self, scope: Scope, expr: Attr, obj: Obj, name: str, span: Span) -> Data:
         if name in obj.fields:
             return obj.fields[name]
@@ -449,8 +471,10 @@ class Evaluator:
             return member
         lineage = self.symbols.lineage(obj.cls)
         foreign = lineage.foreign or (lineage.framework.role.classes if lineage.framework is not None else ())
-        if any(name in each.types for each in lineage.order):
-            return None  # a declared field without a value
+        declared = next((each for each in lineage.order if name in each.types), None)
+        if declared is not None:  # a field without a value, unless a container injects a component
+            made = self.of_type(self.symbols.units[declared.path], declared.types[name], name, obj.place)
+            return made if isinstance(made, Obj) and made.exact else None
         if name.isupper():  # a constant that is inherited or imported
             return Ref(tuple(f"{base}.{name}" for base in foreign) or (name,))
         if not foreign:

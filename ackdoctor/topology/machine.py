@@ -9,7 +9,6 @@ from collections.abc import Hashable, Sequence
 from typing import NamedTuple
 
 from ackdoctor.flow.symbols import SymbolTable
-from ackdoctor.libraries.vocabulary import IMMUTABLE_TYPES
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
@@ -128,22 +127,10 @@ class Machine(Calls):
         first = given + (function.binding in ("instance", "class"))
         place = Place(function.path, function.head.line)
         return tuple(
-            self._of_type(code.unit, param.type or "", param.name, place)
+            self.of_type(code.unit, param.type or "", param.name, place)
             for param in function.params[first:]
             if param.kind == "positional" and param.default is None
         )
-
-    def _of_type(self, unit: Unit, written: str, name: str, place: Place) -> Data:
-        if not written or written.rpartition(".")[2] in IMMUTABLE_TYPES:
-            return Gap(name, place)
-        collection = library_calls.unknown_collection(written.rpartition(".")[2])
-        if collection is not None:
-            collection.text, collection.place = name, place
-            return collection
-        found = self.symbols.type_of(unit, written)
-        if isinstance(found, ClassInfo):
-            return Obj(self.names_of(found), found, place=place, given=True, text=name)
-        return Obj(found, place=place, given=True, text=name)
 
     # ---- steps ----
 

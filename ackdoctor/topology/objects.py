@@ -154,6 +154,7 @@ class Obj:
     constant: str = ""
     variable: str = ""  # the first variable or field that holds the object
     given: bool = False  # a parameter of the entry point: its fields are unknown
+    exact: bool = False  # of this class itself: the project has no subclass of it
     open: bool = False  # the collection may have more elements
     text: str = ""
 

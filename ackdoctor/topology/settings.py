@@ -22,6 +22,7 @@ __all__ = [
     "ACKERS",
     "CLUSTER_FILE",
     "ENABLE_TIMEOUTS",
+    "LATE_STREAM",
     "MAX_PENDING",
     "MODE",
     "REQUEST_TIMEOUT",
@@ -41,6 +42,7 @@ TIMEOUT = "topology.message.timeout.secs"
 ENABLE_TIMEOUTS = "topology.enable.message.timeouts"
 MAX_PENDING = "topology.max.spout.pending"
 TICKS = "topology.tick.tuple.freq.secs"
+LATE_STREAM = "topology.bolts.late.tuple.stream"
 MODE = "topology.reliability.mode"  # Heron's
 
 REQUEST_TIMEOUT = (

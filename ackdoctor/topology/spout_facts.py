@@ -20,7 +20,7 @@ from ackdoctor.checks.facts.spouts import (
 )
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
-from ackdoctor.flow.expressions import last_name, name_words, subexpressions
+from ackdoctor.flow.expressions import calls_by_result, last_name, name_words, subexpressions
 from ackdoctor.libraries import LIBRARIES
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, METRICS
 from ackdoctor.model.cfg import (
@@ -34,12 +34,14 @@ from ackdoctor.model.cfg import (
     Function,
     Item,
     Literal,
+    Name,
     Step,
     Test,
     Throw,
 )
 from ackdoctor.model.dialect import EntryKind
 from ackdoctor.model.topology import OnFail, Place, SourceAck
+from ackdoctor.topology.store_states import reset_records
 
 # ---- failed messages ----
 
@@ -82,17 +84,18 @@ def on_fail(context: RuleContext) -> tuple[OnFail, Place | None]:
     if method is None:
         return _without_method(context)
     place = Place(method.path, method.head.line)
+    effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_idle(each)]
     again = list(_replays(context))
+    given = again or [(each.function, each.step) for each in effects if _gives_again(context, each)]
+    limit = next((found for each in given if (found := _limit_of(context, method, *each))), None)
+    if limit is not None:
+        return OnFail.BURIED if any(map(_is_dead_letter, effects)) else OnFail.BOUNDED, limit
     if again:
-        limit = next((found for each in again if (found := _limit_of(context, method, *each))), None)
-        if limit is not None:
-            dead = any(_is_dead_letter(effect) for effect in lasting_effects(context, EntryKind.FAILED))
-            return OnFail.BURIED if dead else OnFail.BOUNDED, limit
         return OnFail.REPLAYS, place
     once = emits(context, EntryKind.FAILED)
     if once:  # without an id, so that a second failure is not seen
         return OnFail.BOUNDED, _place(once[0].function, once[0].step)
-    return _of_effects(context), place
+    return _of_effects(context, effects), place
 
 
 def _place(function: Function, step: Step) -> Place:
@@ -117,6 +120,7 @@ def _replays(context: RuleContext) -> Iterator[tuple[Function, Step]]:
         stores = use.how in CONTAINER_STORES or (use.how == "=" and isinstance(use.place, Item))
         if use.field in drained and stores:
             yield use.function, use.step
+    yield from reset_records(context)
 
 
 def _limit_of(context: RuleContext, method: Function, function: Function, replay: Step) -> Place | None:
@@ -172,27 +176,65 @@ def _gives_back(effect: Effect) -> bool:
     return isinstance(op, Call) and bool(op.args) and not _BACK.isdisjoint(words) and "off" not in words
 
 
-def _of_effects(context: RuleContext) -> OnFail:
+def _of_effects(context: RuleContext, effects: list[Effect]) -> OnFail:
     """Return what the lasting effects of `fail` mean; no effect, and no source that keeps the message: NOTHING."""
-    effects = [each for each in lasting_effects(context, EntryKind.FAILED) if not _is_idle(each)]
     returned = [effect for effect in effects if effect.word in _NACKS]
-    if returned:
-        return OnFail.SOURCE if all(map(_requeues, returned)) else OnFail.UNKNOWN
-    if any(map(_is_dead_letter, effects)):
+    if not returned and any(map(_is_dead_letter, effects)):
         return OnFail.DEAD_LETTER
-    read = {use.field for use in uses(context, reach(context, EntryKind.NEXT))}
     failing = reach(context, EntryKind.FAILED)
     elsewhere = {use.field for use in uses(context) if use.function not in failing and use.how != "="}
-    sends = [
+    returned = returned or [
         effect
         for effect in effects
         if (effect.word in _SENDS or _gives_back(effect)) and not _is_unread(context, effect, elsewhere)
     ]
-    if sends:
-        return OnFail.SOURCE if all(effect.field in read for effect in sends) else OnFail.UNKNOWN
+    if returned:
+        return OnFail.SOURCE if all(_gives_again(context, each) for each in returned) else OnFail.UNKNOWN
+    read = _fields_read(context)
     if any(not _is_removal(each) and not _is_unread(context, each, read) for each in effects):
         return OnFail.UNKNOWN
     return _of_removals(context, [effect for effect in effects if _is_removal(effect)])
+
+
+def _fields_read(context: RuleContext) -> set[str]:
+    return {use.field for use in uses(context, reach(context, EntryKind.NEXT))}
+
+
+def _gives_again(context: RuleContext, effect: Effect) -> bool:
+    """Whether a call certainly gives a message back to the source from which `next_tuple` reads."""
+    if effect.word in _NACKS:
+        return _requeues(effect)
+    if effect.word not in _SENDS and not _gives_back(effect):
+        return False
+    return _client(context, effect) in _fields_read(context) and _is_read_again(context, effect)
+
+
+def _client(context: RuleContext, effect: Effect) -> str | None:
+    """Return the field whose client a call uses, also by `pipe = self.client.pipeline()`."""
+    op = effect.step.op
+    if effect.field is not None or not isinstance(op, Call):
+        return effect.field
+    parts = subexpressions(canonical_form(effect.function, op.func))
+    return next((found for part in parts if (found := context.field(effect.function, part))), None)
+
+
+def _is_read_again(context: RuleContext, effect: Effect) -> bool:
+    """Whether a call sends to a place that `next_tuple` reads: `rpush("failed", id)` is no replay of `lpop("jobs")`."""
+    op = effect.step.op
+    if effect.word not in _SENDS or not isinstance(op, Call) or not op.args[1:]:
+        return True  # a message without a place
+    forms = {canonical_form(effect.function, arg.value) for arg in op.args}
+    given = {each for each in forms if _is_place(each)}
+    reading = reach(context, EntryKind.NEXT, EntryKind.INIT)
+    calls = ((each, call) for each in reading for call in calls_by_result(each).values())
+    return any(canonical_form(each, arg.value) in given for each, call in calls for arg in call.args)
+
+
+def _is_place(value: Expr) -> bool:
+    """Whether a value may name a queue; a number does not, nor does a parameter."""
+    if isinstance(value, Literal):
+        return isinstance(value.value, str) and value.value != ""
+    return not isinstance(value, Name)
 
 
 def _requeues(effect: Effect) -> bool:

@@ -2,6 +2,8 @@
 
 import sys
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from copy import copy
 from enum import Enum, auto
 from functools import lru_cache
 from inspect import unwrap
@@ -56,8 +58,8 @@ class Effect(Enum):
 def effect(mock: Any) -> Effect:
     """The effect of a mock as it is configured now; errors in a list of answers do not matter.
 
-    unittest.mock asks `side_effect` first, then `return_value`, then what it wraps.  Its `return_value` is never asked for
-    here: that would make one, and up to Python 3.11 the mock would wrap nothing from then on.
+    unittest.mock asks `side_effect` first, then `return_value`.  A copy of the mock is asked for its `return_value`, since a
+    mock that is asked makes one, and up to Python 3.11 wraps nothing from then on.  What a mock wraps cannot be known.
     """
     does = getattr(mock, "side_effect", None)
     if isinstance(does, BaseException) or (isinstance(does, type) and issubclass(does, BaseException)):
@@ -68,10 +70,9 @@ def effect(mock: Any) -> Effect:
         )  # pytest-mock's spy, or a fake
     if does is not None:
         return Effect.ANSWERS
-    fields = getattr(mock, "__dict__", {})
-    answer = fields.get("return_value", fields.get("_mock_return_value", mock))  # autospec's function, a Mock
-    if type(answer).__name__ == "_SentinelObject":  # nothing was set: DEFAULT
-        return Effect.PASSES_ON if fields.get("_mock_wraps") is not None else Effect.NOTHING
+    answer = None
+    with suppress(Exception):  # a mock of the author's own may not be copied
+        answer = copy(mock).return_value
     return Effect.NOTHING if answer is None or is_mock(type(answer)) else Effect.ANSWERS
 
 

@@ -238,3 +238,66 @@ def test_one_method_of_a_result_asked_twice(second, confidence):
     found = [(f.code, f.confidence.word) for f in java_findings(source) if f.code in ("ACK101", "ACK106")]
 
     assert sorted(found) == [("ACK101", confidence), ("ACK106", confidence)]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "confidence"),
+    [
+        ("done.compareAndSet(false, true)", "done.compareAndSet(false, true)", {"may"}),
+        ("!done.getAndSet(true)", "!done.getAndSet(true)", {"may"}),
+        ("done.compareAndSet(false, true)", "done.get()", {"must"}),
+        ("done.compareAndSet(false, true)", "done.compareAndSet(true, false)", {"must"}),
+        ("!done.getAndSet(false)", "!done.getAndSet(true)", {"must"}),
+    ],
+)
+def test_a_flag_that_guards_the_completion(first, second, confidence):
+    source = f"""
+        public void execute(Tuple input) {{
+            Delivery d = new Delivery(collector, input);
+            d.ok();
+            d.broken();
+        }}
+        static class Delivery {{
+            private final AtomicBoolean done = new AtomicBoolean();
+            private final OutputCollector out;
+            private final Tuple tuple;
+            Delivery(OutputCollector out, Tuple tuple) {{ this.out = out; this.tuple = tuple; }}
+            void ok() {{ if ({first}) {{ out.ack(tuple); }} }}
+            void broken() {{ if ({second}) {{ out.fail(tuple); }} }}
+        }}
+    """
+
+    assert {f.confidence.word for f in java_findings(source) if f.code == "ACK106"} == confidence
+
+
+@pytest.mark.parametrize(
+    ("drain", "confidence"),
+    [("rows.clear();", {"may"}), ("rows.size();", {"must"})],
+    ids=["healthy", "mistake"],
+)
+def test_an_empty_batch_is_not_full(drain, confidence):
+    source = f"""
+        private Batch batch = new Batch(100);
+        public void execute(Tuple input) {{
+            if (!batch.add(input)) {{
+                batch.drain(collector);
+                batch.add(input);
+            }}
+        }}
+        static class Batch {{
+            private final int most;
+            private final List<Tuple> rows = new ArrayList<>();
+            Batch(int most) {{ this.most = most; }}
+            boolean add(Tuple tuple) {{
+                if (rows.size() >= most) {{ return false; }}
+                rows.add(tuple);
+                return true;
+            }}
+            void drain(OutputCollector out) {{
+                for (Tuple row : rows) {{ out.ack(row); }}
+                {drain}
+            }}
+        }}
+    """
+
+    assert {f.confidence.word for f in java_findings(source) if f.code == "ACK101"} == confidence

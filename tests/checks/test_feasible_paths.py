@@ -234,16 +234,6 @@ MISTAKES = {
             if tup.values[0] is None:
                 self.errors.append("bad")
     """,
-    "a list that is emptied again": """
-        def process(self, tup):
-            errors = []
-            if tup.values[0] is None:
-                errors.append("bad")
-                self.fail(tup)
-            errors.clear()
-            if not errors:
-                self.ack(tup)
-    """,
     "a list that other code gets": """
         def process(self, tup):
             errors = []
@@ -498,3 +488,18 @@ def test_the_path_shown_is_the_one_without_a_contradiction():
     (finding,) = findings(source)
 
     assert "`row is None` is true" in [step.note for step in finding.evidence.steps]
+
+
+def test_a_list_that_is_emptied_again_is_empty():
+    source = in_bolt("""
+        def process(self, tup):
+            errors = []
+            if tup.values[0] is None:
+                errors.append("bad")
+                self.fail(tup)
+            errors.clear()
+            if not errors:
+                self.ack(tup)
+    """)
+
+    assert {f.code: f.confidence.word for f in findings(source)} == {"ACK101": "may", "ACK106": "must"}

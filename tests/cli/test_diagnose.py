@@ -105,6 +105,52 @@ def test_a_folder_of_thread_dumps_is_read(shell):
     assert outcome.err == "ackdoctor: t: 1 file ignored: not a log\n"
 
 
+def test_logs_without_times_are_said_to_be_in_the_order_of_their_files(shell):
+    Path("a.log").write_text("INFO second\n")
+    Path("b.log").write_text("INFO first\n")
+    Path("c.err").write_text("SLF4J: no binding\n")
+    os.utime("b.log", (1_700_000_000, 1_700_000_000))
+    note = "ackdoctor: 2 files without a time, such as a.log: ordered by the times of their last changes\n"
+    assert shell("diagnose", "a.log", "b.log", "c.err").err == note
+    Path("a.log").write_text("2026-02-20 10:00:00 INFO second\n")
+    assert shell("diagnose", "a.log", "b.log", "c.err").err == ""
+
+
+def test_rotated_logs_of_one_time_are_in_the_order_of_their_numbers(shell):
+    Path("t").mkdir()
+    for name, word in (("worker.log", "c"), ("worker.log.1", "b"), ("worker.log.2", "a")):
+        Path("t", name).write_text(f"2026-02-20 10:00:00 b.s.util [ERROR] Async loop died!\njava.lang.IllegalStateException: {word}\n")  # fmt: skip
+    found = json.loads(shell("diagnose", "t", "--output-format", "json").out)
+    assert found["innermost"]["file"] == "t/worker.log.2"
+
+
+SPY = 'Process 41: python -m streamparse.run bolts.fetch.FetchBolt\nPython v3.11.4 (/usr/bin/python3.11)\n\nThread 41 (idle): "MainThread"\n    process (bolts/fetch.py:41)\n    _run (pystorm/bolt.py:219)\n'
+JCMD = '7\n2026-02-20T10:00:00Z\n21.0.2+13\n\n#44 "Thread-3-store-executor[9, 9]"\n      com.acme.StoreBolt.execute(StoreBolt.java:7)\n'
+JSON = '{\n  "threadDump": {\n    "threadContainers": [{"threads": [{"tid": 44, "name": "Thread-3-store-executor[9, 9]", "state": "RUNNABLE",\n "stack": ["com.acme.StoreBolt.execute(StoreBolt.java:7)"]}]}]\n  }\n}\n'
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "first"),
+    [
+        ("d.txt", SPY, "a Python component in its own code"),
+        ("d.txt", JCMD, "a component in its own code"),
+        ("d.json", JSON, "a component in its own code"),
+    ],
+)
+def test_a_folder_of_dumps_of_other_tools_is_read(name, text, first, shell):
+    Path("t").mkdir()
+    Path("t", name).write_text(text)
+    outcome = shell("diagnose", "t")
+    assert (outcome.code, outcome.err) == (1, "")
+    assert outcome.out.startswith(first)
+
+
+def test_a_summary_of_a_python_heap_is_no_log(shell):
+    Path("heap.txt").write_text("Partition of a set of 600018 objects. Total size = 37485224 bytes.\n")
+    note = "ackdoctor: heap.txt: a summary of a Python heap: pytest --ackdoctor-heap shows which component holds what\n"
+    assert shell("diagnose", "heap.txt") == (2, "", note)
+
+
 def test_a_log_with_a_harmless_exception_begins_with_the_result(shell):
     start = "2026-03-05 03:12:01.339 o.a.s.m.n.Client client-boss-1 [ERROR] connection attempt 1 to Netty-Client-w2/10.0.0.12:6701 failed: java.net.ConnectException: Connection refused: w2/10.0.0.12:6701\n"
     Path("worker.log").write_text(start)

@@ -82,6 +82,18 @@ def test_a_heap_that_does_not_grow_has_no_forecast(cut, expected, shell):
     assert ("no forecast" in outcome.out) == (cut == "22:03")
 
 
+@pytest.mark.parametrize("options", [(), ("--every", "60")])
+def test_histograms_without_times_are_said_to_be_in_the_order_of_their_files(options, shell):
+    names = ["b.txt", "a.txt", "c.txt"]
+    for at, (name, amount) in enumerate(zip(names, [5_000, 6_000, 7_000], strict=True)):
+        text = "".join(histograms(Session=[amount]))
+        Path(name).write_text(text[text.index(" num") :])
+        os.utime(name, (1_700_000_000 + at * 60, 1_700_000_000 + at * 60))
+    outcome = shell("heap", "hist", "a.txt", "b.txt", "c.txt", *options)
+    note = "ackdoctor: 3 histograms without a time: ordered by the times of the files' last changes; --every SECONDS keeps the order given\n"
+    assert outcome.err == ("" if options else note)
+
+
 @pytest.mark.parametrize(("size", "words"), [("1m", "1.0 MB"), ("1k", "1,024 bytes")])
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_histogram_larger_than_the_heap_is_reported(count, size, words, shell):

@@ -6,7 +6,7 @@ that is shown, and words of the next step.
 
 from typing import NamedTuple
 
-__all__ = ["INCIDENTS", "Incident"]
+__all__ = ["GC", "INCIDENTS", "Incident"]
 
 
 class Incident(NamedTuple):
@@ -32,6 +32,19 @@ Traceback (most recent call last):
   File "/srv/venv/lib/python3.11/site-packages/pika/adapters/blocking_connection.py", line 2119, in basic_ack
     self._flush_output()
 pika.exceptions.ChannelClosedByBroker: (406, "PRECONDITION_FAILED - unknown delivery tag 7")
+"""
+LATE = RABBIT.replace(
+    "unknown delivery tag 7",
+    "delivery acknowledgement on channel 4 timed out. Timeout value used: 1800000 ms.",
+)
+GC = "[2026-03-02T10:00:0{0}.114+0000][360{0}.1s][info][gc] GC(1{0}) {1} 61{0}.212ms\n"
+NATS = """2026-03-02 10:00:01,123 ERROR consumer Unhandled
+Traceback (most recent call last):
+  File "/app/orders.py", line 17, in handle
+    await msg.ack()
+  File "/srv/venv/lib/python3.11/site-packages/nats/aio/msg.py", line 109, in ack
+    self._check_reply()
+nats.errors.MsgAlreadyAckdError: nats: message was already acknowledged: orders.1
 """
 STATS = (
     LOOP.format("batch")
@@ -217,6 +230,9 @@ INCIDENTS = [
     Incident("sparse#432", "worker.log", PRINTED, ["foreign words on the pipe"], ["count"], "at org.apache.storm.multilang.JsonSerializer.readMessage(JsonSerializer.java:154)", "ACK206"),
     Incident("Python raised", "worker.log", RAISED, ["an exception of the component's own"], ["count"], 'File "/srv/topology/count.py", line 9, in process', "marked frame"),
     Incident("a delivery acked twice", "consumer.log", RABBIT, ["a RabbitMQ delivery acked twice"], [], 'File "/srv/app/consumer.py", line 41, in on_message', "ack each delivery once"),
+    Incident("a delivery acked too late", "consumer.log", LATE, ["a RabbitMQ delivery acked too late"], [], 'File "/srv/app/consumer.py", line 41, in on_message', "ack or reject on every path"),
+    Incident("a full heap in a GC log", "gc.log.0", "".join(GC.format(at, "Pause Full (G1 Compaction Pause) 4081M->4079M(4096M)") for at in range(3)), ["full garbage collections"], [], "", "heap hist"),
+    Incident("a message acked twice", "consumer.log", NATS, ["a message that its client calls acked already"], [], 'File "/app/orders.py", line 17, in handle', "look for the other ack"),
     Incident("sparse#239", "count.log", CHILD, ["a component that reads no message"], [], 'File "/srv/topology/timer.py", line 4, in tick', "ACK108"),
     Incident("a supervisor kills", "supervisor.log", SUPERVISED, ["a worker without heartbeats"], [], "", "GC log"),
     Incident("killed", "supervisor.log", EXITED.format(137), ["a worker killed by SIGKILL"], [], "", "dmesg"),

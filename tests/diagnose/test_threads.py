@@ -1,6 +1,7 @@
 """Thread dumps: the component that hangs, and its frame."""
 
 import io
+import json
 from pathlib import Path
 
 import pytest
@@ -204,3 +205,103 @@ def test_a_dump_without_a_hanging_thread_lists_what_was_examined():
         "1 read the next message of a child: py-spy dump --pid CHILD_PID shows whether it hangs"
     )
     assert diagnose(["all is well"]).note == ""
+
+
+def spy(state, *frames):
+    head = (
+        "Process 41: python -m streamparse.run bolts.fetch.FetchBolt\nPython v3.11.4 (/usr/bin/python3)\n\n"
+    )
+    return f'{head}Thread 41 ({state}): "MainThread"\n' + "".join(f"    {each}\n" for each in frames)
+
+
+RUN = ("_run (pystorm/bolt.py:219)", "run (pystorm/component.py:505)", "<module> (bolts/fetch.py:52)")
+REQUEST = (
+    "recv_into (ssl.py:1166)",
+    "urlopen (urllib3/connectionpool.py:715)",
+    "process (bolts/fetch.py:41)",
+)
+FAULT = """{head} 0x00007f2c1c5b9740 (most recent call first):
+  File "/usr/lib/python3.11/ssl.py", line 1166 in recv_into
+  File "/app/bolts/fetch.py", line 41 in process
+  File "/usr/lib/python3/site-packages/pystorm/bolt.py", line 219 in _run
+  File "/app/bolts/fetch.py", line 52 in <module>
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "frame"),
+    [
+        (spy("idle", *REQUEST, *RUN), 'File "bolts/fetch.py", line 41, in process'),
+        (spy("active+gil", "match (bolts/fetch.py:12)", "process (bolts/fetch.py:41)", *RUN), 'File "bolts/fetch.py", line 12, in match'),
+        (FAULT.format(head="Timeout (0:00:30)!\nThread"), 'File "/app/bolts/fetch.py", line 41, in process'),
+    ],
+)  # fmt: skip
+def test_a_python_thread_in_a_handler_is_reported(text, frame):
+    [sign] = diagnose(text.splitlines()).signs
+    [first, *others] = sign.causes[0].evidence
+    assert (sign.symptom.name, first.text, first.own) == ("a Python component in its own code", frame, True)
+    assert not any(each.own for each in others if "fetch" not in each.text)
+    assert not any("pystorm" in each.text for each in others)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        spy("idle", "read_message (pystorm/serializers/json_serializer.py:58)", *RUN),
+        spy("idle", "unpack (msgpack/fallback.py:9)", "read_message (pystorm/component.py:253)", *RUN),
+        spy("idle", "read_task_ids (pystorm/component.py:290)", "process (bolts/fetch.py:41)", *RUN),
+        spy("idle", "wait (threading.py:324)", "run (app/timer.py:9)"),
+    ],
+)
+def test_a_python_thread_outside_of_its_code_is_not_reported(text):
+    found = diagnose(text.splitlines())
+    assert found.signs == ()
+    assert found.note == "1 thread: none is in a component's own code, called by its framework"
+
+
+ENDED = "2026-02-20 10:00:00 o.a.s.t.ShellBolt [ERROR] Halting process: ShellBolt died. Command: [python3, fetch.py], ProcessInfo pid:41, name:fetch exitCode:139, errorString:"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        FAULT.format(head="Fatal Python error: Segmentation fault\n\nCurrent thread"),
+        FAULT.format(head=ENDED + "Fatal Python error: Segmentation fault\n\nCurrent thread"),
+        FAULT.format(head="Fatal Python error: Segmentation fault\n\nCurrent thread") + ENDED + "\n",
+    ],
+)
+def test_a_crash_of_python_is_one_symptom_with_its_frames(text):
+    [sign] = diagnose(text.splitlines()).signs
+    assert (sign.symptom.name, sign.count) == ("a component's process that crashed", 1)
+    [cause] = sign.causes
+    assert cause.text == "Fatal Python error: Segmentation fault"
+    assert (cause.evidence[0].text, cause.evidence[0].own) == ('File "/app/bolts/fetch.py", line 41, in process', True)  # fmt: skip
+
+
+def test_the_other_threads_of_a_crash_do_not_hang():
+    head = "Fatal Python error: Bus error\n\nCurrent thread 0x00007f2c0b7fe700 (most recent call first):\n  <no Python frame>\n\nThread"
+    [sign] = diagnose(FAULT.format(head=head).splitlines()).signs
+    assert (sign.symptom.name, sign.causes[0].evidence) == ("a component's process that crashed", ())
+
+
+def test_python_that_does_not_start_is_no_crash():
+    [sign] = diagnose(["Fatal Python error: init_fs_encoding: failed to get the Python codec"]).signs
+    assert sign.symptom.name == "a component that cannot be started"
+
+
+FRAMES = [line.removeprefix("\tat ") for line in OWN.splitlines() if line.startswith("\tat ")]
+
+
+@pytest.mark.parametrize("state", ["", "RUNNABLE"])
+def test_the_json_and_text_of_thread_dump_to_file_are_read(state):
+    executor = {"tid": "44", "name": "Thread-22-geo-executor[7, 7]", "stack": FRAMES}
+    if state:
+        executor["state"] = state
+    pool = {"tid": "5", "name": "pool-1", "stack": ["java.base/java.lang.VirtualThread.park(VirtualThread.java:596)"]}  # fmt: skip
+    whole = {"threadDump": {"processId": "7", "threadContainers": [{"container": "<root>", "threads": [pool, executor]}]}}  # fmt: skip
+    text = f'7\n21.0.2+13\n\n#5 "pool-1" virtual\n      {pool["stack"][0]}\n\n#44 "{executor["name"]}" {state}\n' + "".join(f"      {each}\n" for each in FRAMES)  # fmt: skip
+    for lines in (text.splitlines(), json.dumps(whole, indent=2).splitlines()):
+        [sign] = diagnose(lines).signs
+        assert (sign.symptom.name, sign.components) == ("a component in its own code", ["geo"])
+        assert sign.causes[0].text.endswith(state or "RUNNABLE (or blocked)")
+        assert sign.causes[0].evidence[0].text == "at com.acme.GeoBolt.execute(GeoBolt.java:44)"

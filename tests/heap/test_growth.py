@@ -52,6 +52,21 @@ def test_a_row_with_java_class_names_is_read(line, name):
     assert histogram.classes == {name: (10, 400)}
 
 
+@pytest.mark.parametrize("mark", [",", ".", "'", "\u2019", "\u00a0", "\u202f"])
+def test_counts_may_separate_thousands(mark):
+    counts = f"{1_234_567:,}  {49_382_680:,}".replace(",", mark)
+    text = f" num  #instances  #bytes  class name\n   1:  {counts}  Order\n   2:  900  28{mark}800  [I\nTotal  {counts.replace('567', '999')}\n"
+    [histogram] = parse(text.split("\n"))
+    assert histogram.classes == {"Order": (1_234_567, 49_382_680), "int[]": (900, 28_800)}
+    assert (histogram.whole, histogram.lost) == (True, [])
+
+
+@pytest.mark.parametrize("counts", ["1 234  49 360", "1,23  400", "1,234,56  400"])
+def test_a_count_that_is_no_number_is_a_damaged_row(counts):
+    [histogram] = parse([" num  #instances  #bytes  class name", f"   1:  {counts}  Order", "Total 9 9"])
+    assert (histogram.classes, len(histogram.lost)) == ({}, 1)
+
+
 @pytest.mark.parametrize(
     ("line", "time_ms"),
     [

@@ -155,6 +155,16 @@ def test_the_receivers_of_a_components_tuples_are_in_its_cluster(tmp_path, paddi
     ]
 
 
+def test_a_class_with_an_exception_handler_is_in_the_cluster_of_its_user(tmp_path, padding):
+    handler = "void put() { try { t.put(); } catch (final SQLException e) { log(e); } }"
+    store = f"package a;\nclass Store {{ Table t; {handler} }}\n"
+    bolt = java("package a;", "class Bolt extends BaseRichBolt { Store store; }")
+    write(
+        tmp_path, {**padding, "a/Bolt.java": bolt, "a/Store.java": store, "a/Table.java": "class Table {}\n"}
+    )
+    assert clusters_of(tmp_path, language="java", by="display_path") == ["a/Bolt.java <- a/Store.java"]
+
+
 def test_a_cycle_of_bases_ends(tmp_path, padding):
     write(
         tmp_path,

@@ -25,6 +25,7 @@ from ackdoctor.model.topology import (
 from ackdoctor.rulebook import catalogue
 from ackdoctor.topology.checks import defects, findings, load
 from ackdoctor.topology.guarantee import verdict
+from ackdoctor.topology.settings import LATE_STREAM
 from tests.topology.wiring import HERE, bolt, emit, fault, node, setting, spout, topology
 
 ACKERS, PENDING = "topology.acker.executors", "topology.max.spout.pending"
@@ -333,6 +334,18 @@ def test_a_stream_that_its_source_does_not_declare() -> None:
     assert "undeclared-stream certain" in kinds(BOUNDED, top=top, count=declared)
     assert "undeclared-stream certain" not in kinds(BOUNDED, top=top, count=bolt(streams={"?": None}))
     assert "undeclared-stream certain" not in kinds(BOUNDED, top=top, count=bolt())
+
+
+def test_the_framework_declares_the_stream_of_late_tuples() -> None:
+    top = topology("words -> count", "count:late -> store")
+    declared = bolt(streams={"default": ("word",)})
+
+    assert "undeclared-stream certain" in kinds(
+        BOUNDED, setting(LATE_STREAM, "older", component="count"), top=top, count=declared
+    )
+    assert "undeclared-stream certain" not in kinds(
+        BOUNDED, setting(LATE_STREAM, "late", component="count"), top=top, count=declared
+    )
 
 
 def test_a_bolt_without_input() -> None:

@@ -228,8 +228,10 @@ def spies(method: Any) -> mock.Mock:
     return mock.Mock(side_effect=update_wrapper(wrapper, method))
 
 
-@pytest.mark.parametrize("spy", [wraps, spies])
-def test_a_spy_hides_no_violation_and_forwards_every_call(spy):
+@pytest.mark.parametrize(
+    ("spy", "expected"), [(spies, ([NEVER], ())), (wraps, ([], ("Stores: store is a mock",)))]
+)
+def test_a_spy_forwards_every_call_and_one_of_pytest_mock_hides_no_violation(spy, expected):
     with traced() as run:
         bolt = build(Stores)
         bolt.store = spy(bolt.store)
@@ -237,7 +239,7 @@ def test_a_spy_hides_no_violation_and_forwards_every_call(spy):
             bolt.process(tup(number))
         bolt.process(tup("7", "lost"))
         assert len(bolt.waiting) == 2
-    assert (summaries(run.settlement.violations), run.settlement.unobserved) == ([NEVER], ())
+    assert (summaries(run.settlement.violations), run.settlement.unobserved) == expected
 
 
 def nothing(*_: object) -> None:
@@ -256,7 +258,7 @@ def nothing(*_: object) -> None:
         ({"side_effect": nothing}, Effect.ACTS),
         ({"side_effect": KeyError}, Effect.RAISES),
         ({"side_effect": KeyError(), "return_value": 1}, Effect.RAISES),
-        ({"wraps": nothing}, Effect.PASSES_ON),
+        ({"wraps": nothing}, Effect.NOTHING),
         ({"wraps": nothing, "return_value": 1}, Effect.ANSWERS),
         ({"wraps": nothing, "side_effect": KeyError}, Effect.RAISES),
     ],
@@ -268,6 +270,19 @@ def test_the_configured_result_of_a_mock_is_unchanged(options, expected):
         before = dict(vars(made_mock))
         assert effect(made_mock) is expected
         assert vars(made_mock) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [({}, Effect.NOTHING), ({"return_value": 1}, Effect.ANSWERS), ({"side_effect": KeyError}, Effect.RAISES)],
+)
+def test_a_mock_that_cannot_be_copied_counts_as_one_that_does_nothing(options, expected):
+    class Alone(mock.Mock):
+        def __reduce_ex__(self, protocol):
+            raise TypeError
+
+    unless_asked = Effect.NOTHING if options == {"return_value": 1} else expected
+    assert effect(Alone(**options)) is unless_asked
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,7 @@ from ackdoctor.model.cfg import (
     Build,
     Call,
     Catch,
+    Closure,
     Compare,
     EdgeKind,
     Expr,
@@ -133,7 +134,8 @@ def _targets_by_name(function: Function) -> Mapping[str, set[str]]:
         if isinstance(step.op, (Bind, Update, Unpack, Next, Call)):
             assigned = {*assigned_locals(step.op), *_filled_locals(step.op)} - outer
             for value in operands(step.op):
-                for name in names_in(value):
+                inner = function.closures.get(value.key) if isinstance(value, Closure) else None
+                for name in inner.captures if inner is not None else names_in(value):
                     targets.setdefault(name, set()).update(assigned)
     return targets
 

@@ -95,7 +95,17 @@ class Use:
 
 
 def uses(context: RuleContext, functions: Iterable[Function] | None = None, field: str = "") -> Iterator[Use]:
-    """Yield the uses of a field, by default of all fields, in these functions, by default in all of the component."""
+    """Yield the uses of a field, by default of all fields, in these functions, by default in all of the component.
+
+    The uses of a field of an object that the component keeps, "batcher.rows", are those in its own class.
+    """
+    holder, _, name = field.rpartition(".")
+    cls = context.field_class(holder) if holder else None
+    if cls is not None:
+        methods = (method for each in context.program.lineage(cls).order for method in each.all_methods())
+        for method in methods:
+            yield from (use for use in uses_of(method, Name(method.receiver)) if use.field == name)
+        return
     for function in context.functions if functions is None else functions:
         own = context.own_names.get(function)
         if own is not None:
@@ -317,16 +327,11 @@ def shrunk_fields(context: RuleContext, functions: Iterable[Function]) -> frozen
 
 def may_shrink_inside(context: RuleContext, field: str) -> bool:
     """Whether a field of an object that the component keeps may shrink: "batcher.rows"; false for the component's own."""
-    holder, _, name = field.rpartition(".")
-    cls = context.field_class(holder) if holder else None
-    if not holder or cls is None:
+    holder = field.rpartition(".")[0]
+    if not holder or context.field_class(holder) is None:
         return bool(holder)
-    methods = [method for each in context.program.lineage(cls).order for method in each.all_methods()]
-    inside = (
-        use for method in methods if method.params for use in uses_of(method, Name(method.params[0].name))
-    )
     outside = (use for use in uses(context, field=holder) if use.how in ("=", "alias", "del", "pass"))
-    return any(use.field == name and shrinks(context, use) for use in inside) or any(
+    return any(shrinks(context, use) for use in uses(context, field=field)) or any(
         shrinks(context, use) for use in outside
     )
 

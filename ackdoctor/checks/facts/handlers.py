@@ -1,7 +1,8 @@
 """Exception handlers: what fails inside their `try`, which exceptions they catch, and whether they do anything about it."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 from ackdoctor.checks.facts.dataflow import argument_of, derived_names, mentions_any, reachable, tuple_names
@@ -21,10 +22,13 @@ from ackdoctor.libraries.vocabulary import (
     ERROR_STAGES,
     ERROR_TYPES,
     EXCEPTIONS,
+    FUTURE_READS,
     LOGGING,
+    OPTIONALS,
     PURE_CALLS,
     STOPS,
     TASK_METHODS,
+    TASKS,
 )
 from ackdoctor.model.cfg import (
     ENTRY,
@@ -40,6 +44,7 @@ from ackdoctor.model.cfg import (
     Function,
     Global,
     Instr,
+    Item,
     Jump,
     Literal,
     Mix,
@@ -50,6 +55,7 @@ from ackdoctor.model.cfg import (
     Test,
     Throw,
     Unpack,
+    Update,
 )
 from ackdoctor.model.dialect import VerbKind
 from ackdoctor.model.protocol import Stage
@@ -73,6 +79,12 @@ _ASKS = re.compile(  # such a function raises because of the record, and has no 
 _ABOUT_THE_RECORD = re.compile(  # such an error says what is wrong with the record: another try does not help
     "Duplicate|Exist|NotFound|Conflict|Integrity|Invalid|Validat|Pars|Decod|Format|Syntax|Schema|Missing|Malformed|BadRequest"
 )
+
+
+_SAYS_FAILED = re.compile(
+    r"(?i)(?:has|is|any)_?(?:any_?)?(?:failures?|failed|errors?|exceptions?)"
+)  # an answer
+_SAYS_DONE = re.compile(r"(?i)(?:(?:is|was)_?)?(?:success(?:ful)?|succeeded|ok)")
 
 
 def leaves(step: Step) -> bool:
@@ -163,6 +175,42 @@ def is_no_remedy(context: RuleContext, function: Function, index: int, call: Cal
     )
 
 
+def answers_with_refusal(function: Function, handling: Iterable[int]) -> bool:
+    """Whether the steps that handle an exception return only values that say it failed.
+
+    0 or an empty list may be a default that the caller uses.
+    """
+    returned = (op.value for each in handling if isinstance(op := function.cfg.steps[each].op, Return))
+    return all(_is_refusal(function, value) for value in returned)
+
+
+def _is_refusal(function: Function, value: Expr | None) -> bool:
+    match calls_by_result(function).get(value, value) if value is not None else None:
+        case None | Literal(value=None | False):
+            return True
+        case Call(func=Attr(obj=Global(id=cls), name=name)):
+            return cls.endswith("Optional") and OPTIONALS.get(name) is False
+        case _:
+            return False
+
+
+def only_acks(context: RuleContext, function: Function, starts: Iterable[int]) -> bool:
+    """Whether all that a function does from these steps on is to log, and to ack or let the framework ack."""
+    acks = bool(context.component.auto_ack)
+    for index in reachable(function, starts):
+        match function.cfg.steps[index].op:
+            case Call() as call:
+                is_ack = context.verb_kind(function, call) is VerbKind.ACK
+                acks = acks or is_ack
+                if not is_ack and not is_no_remedy(context, function, index, call):
+                    return False
+            case Bind(target=Attr() | Item()) | Update() | Next() | Throw():
+                return False
+            case _:
+                pass
+    return acks
+
+
 def has_no_remedy(context: RuleContext, function: Function, steps: Iterable[int]) -> bool:
     """Whether no call in these steps of a function does anything about the failure."""
     ops = ((index, function.cfg.steps[index].op) for index in steps)
@@ -202,10 +250,11 @@ class FailureBranch(NamedTuple):
     sure: bool
 
 
-def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
+def failure_branch(context: RuleContext, ended: Ended, *, beside: bool = False) -> FailureBranch | None:
     """Return the branch of a callback that runs if the work failed, if it does nothing about the failure.
 
-    The callback gets an error as an argument: by its type, by a test, by its name if it never reads it, or by who calls it.
+    The callback gets an error as an argument: by its type, by a test, by its name if it never reads it or is `beside` another
+    callback that completes the tuple, or by who calls it.
     """
     function = ended.path.function
     params = [param for param in function.params if param.name != function.receiver]
@@ -229,7 +278,7 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
     names = frozenset(each.id for each in errors)
     is_read = any(mentions_any(value, names) for step in steps for value in operands(step.op))
     by_caller = ended.deferral is not None and ended.deferral.runner in ERROR_STAGES
-    if not branches and (typed or by_caller or (errors and len(params) > 1 and not is_read)):
+    if not branches and (typed or by_caller or (errors and (beside or (len(params) > 1 and not is_read)))):
         branches = [
             FailureBranch(None, EdgeKind.NEXT, reachable(function, [ENTRY]), bool(typed) or by_caller)
         ]
@@ -238,6 +287,55 @@ def failure_branch(context: RuleContext, ended: Ended) -> FailureBranch | None:
     [branch] = branches
     decides = any(isinstance(steps[index].op, (Test, Throw)) for index in branch.steps)
     return branch if not decides and has_no_remedy(context, function, branch.steps) else None
+
+
+def failed_answers(context: RuleContext, function: Function) -> Iterator[FailureBranch]:
+    """Yield the branches on which a library's answer says that the work failed, if they and what follows do nothing about it."""
+    steps = function.cfg.steps
+    for index, step in enumerate(steps):
+        if not isinstance(step.op, Test):
+            continue
+        fact, positive = normalise(step.op.condition)
+        call = calls_by_result(function).get(fact)
+        answer = call.func if call is not None and not call.args else fact
+        if not isinstance(answer, Attr) or not context.is_remote(function, answer.obj):
+            continue
+        says_failed = _SAYS_FAILED.fullmatch(answer.name) is not None
+        if not says_failed and _SAYS_DONE.fullmatch(answer.name) is None:
+            continue
+        failed = EdgeKind.TRUE if says_failed == positive else EdgeKind.FALSE
+        after = reachable(function, [edge.target for edge in step.edges if edge.kind is failed])
+        alone = after - reachable(function, [ENTRY], [(index, failed)])
+        ignores = has_no_remedy(context, function, alone) and not any(
+            isinstance(op := steps[each].op, Update)
+            or (isinstance(op, Bind) and not keeps_nothing(context, function, op))
+            for each in alone
+        )
+        if ignores and not any(_may_fail_tuples(context, function, steps[each].op) for each in after):
+            yield FailureBranch(index, failed, after, sure=False)
+
+
+def _may_fail_tuples(
+    context: RuleContext, function: Function, op: Instr, around: Function | None = None
+) -> bool:
+    """Whether a step throws, fails a tuple, or calls or passes on code of the project that may."""
+    if not isinstance(op, Call):
+        return isinstance(op, Throw)
+    run = (op.func, *(arg.value for arg in op.args))
+    if any(context.verb_kind(function, replace(op, func=func), around) is VerbKind.FAIL for func in run):
+        return True
+    codes = [
+        function.closures.get(func.key)
+        if isinstance(func, Closure)
+        else context.called_function(function, func)
+        for func in run
+    ]
+    called = [code for code in codes if code is not None]
+    if around is not None:
+        return bool(called)  # it is not followed any further
+    return any(
+        _may_fail_tuples(context, code, step.op, function) for code in called for step in code.cfg.steps
+    )
 
 
 def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field: str = "") -> bool:
@@ -254,6 +352,8 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
     if passed is not None:
         return _runs_work(context, flow, caught.entry.before, passed)
     derived = _names_from(context, function, field) if field else tuple_names(flow, function)
+    if _awaits_work(context, function, call, derived):
+        return True
     own = [arg.value for arg in call.args if field and reads_field(context, function, arg.value, field)]
     if not own and not any(mentions_any(arg.value, derived) for arg in call.args):
         return False
@@ -263,6 +363,30 @@ def does_work(context: RuleContext, flow: Flow, caught: Path, step: Step, field:
             context, function, call
         )
     return _works(context, helper)
+
+
+def _awaits_work(context: RuleContext, function: Function, call: Call, derived: frozenset[str]) -> bool:
+    """Whether a call waits for a task with the tuple's data; without declared types, some task of the component has to do work."""
+    if not isinstance(call.func, Attr) or not mentions_any(call.func.obj, derived):
+        return False
+    if call.func.name != "result":
+        return call.func.name in FUTURE_READS and is_of_library(context, function, call)
+    return any(
+        last_name(each.func) in TASKS and each.args and task_works(context, owner, each.args[0].value)
+        for owner, each in context.calls()
+    )
+
+
+def task_works(context: RuleContext, function: Function, code: Expr) -> bool:
+    """Whether code that another thread runs emits, or uses a resource."""
+    task = (
+        function.closures.get(code.key)
+        if isinstance(code, Closure)
+        else context.called_function(function, code)
+    )
+    return (
+        uses_resource(context, function, Call(Name("%"), code, ())) if task is None else _works(context, task)
+    )
 
 
 def _works(context: RuleContext, helper: Function) -> bool:

@@ -1,5 +1,7 @@
 """Transfer function of assignments: to a local, a field, an item of either, or several targets at once."""
 
+from collections import Counter
+
 from ackdoctor.flow.context import Context
 from ackdoctor.flow.domains.heap_cells import HEAP_CELLS
 from ackdoctor.flow.domains.intervals import INTERVALS
@@ -15,7 +17,7 @@ from ackdoctor.flow.domains.tuples import (
     take_buffer,
 )
 from ackdoctor.flow.events import Path
-from ackdoctor.flow.expressions import calls_by_result, is_slice, last_name
+from ackdoctor.flow.expressions import calls_by_result, is_slice, last_name, memoize, operands, subexpressions
 from ackdoctor.flow.facts import tested_names
 from ackdoctor.flow.induction import counted_loops, induction_variables
 from ackdoctor.flow.state import State
@@ -47,10 +49,12 @@ from ackdoctor.model.cfg import (
     Call,
     Compare,
     Expr,
+    Function,
     Global,
     Instr,
     Item,
     Literal,
+    Mix,
     Name,
     Next,
     Star,
@@ -58,6 +62,8 @@ from ackdoctor.model.cfg import (
     Update,
 )
 from ackdoctor.model.protocol import Stage
+
+_LOOKUPS = frozenset("get pop setdefault".split())  # with a key: of one entry
 
 
 def assign(context: Context, path: Path, state: State, target: Expr | None, value: Value | None) -> State:
@@ -229,7 +235,7 @@ def _assign_item(
 ) -> State:
     if value is None or not any(tokens_in(value)):
         found = evaluate(context, path.function, state, key)
-        if isinstance(found, TokenRef) and _may_complete_by_key(context):
+        if isinstance(found, TokenRef) and _may_complete_by_key(context, path.function, obj):
             state = escape(context, path, state, (found,), "a key")
         match evaluate(context, path.function, state, obj):
             case Field(name=field) if value == Field(field, taken=True):
@@ -253,10 +259,41 @@ def _assign_item(
             return escape(context, path, state, (value,), "a container")
 
 
-def _may_complete_by_key(context: Context) -> bool:
-    """Whether code that finds an id among the keys of a container may complete its tuple."""
-    methods = (method for cls in context.component.lineage for method in cls.all_methods())
+def _may_complete_by_key(context: Context, function: Function, obj: Expr) -> bool:
+    """Whether code that finds an id among the keys of a container may complete its tuple.
+
+    If the component only looks entries up by their keys, no code finds an id there.
+    """
+    methods = [method for cls in context.component.lineage for method in cls.all_methods()]
+    own = isinstance(obj, Attr) and obj.obj == Name(function.receiver) and function in methods
+    if own and not any(obj in _whole_places(each) for method in methods for each in method.tree()):
+        return False
     return context.component.role.discipline.accepts_id and any(map(context.names_completion, methods))
+
+
+@memoize
+def _whole_places(function: Function) -> frozenset[Expr]:
+    """The fields that a function uses in another way than to read, store, remove or test one entry by its key."""
+    found = Counter[Expr]()
+    for step in function.cfg.steps:
+        parts = [part for expr in operands(step.op) for part in subexpressions(expr)]
+        found.update(part for part in parts if isinstance(part, Attr))
+        for part in parts:
+            match part:
+                case (
+                    Item(obj=place) | Compare(op="in" | "not in", right=place) | Mix(op="len", parts=(place,))
+                ):
+                    found[place] -= 1
+                case _:
+                    pass
+        match step.op:
+            case Call(func=Attr(obj=place, name=name), args=args) if args and name in _LOOKUPS:
+                found[place] -= 1
+            case Bind(target=Attr() as place):
+                found[place] -= 1
+            case _:
+                pass
+    return frozenset(place for place, count in found.items() if count > 0)
 
 
 def unpack(context: Context, path: Path, targets: tuple[Expr | None, ...], value: Expr) -> State:

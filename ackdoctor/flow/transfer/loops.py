@@ -17,6 +17,7 @@ In the loop body, the generator holds the tuples that it completes after its las
 completed (`suspend_generator`, `finish_generator`).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -68,7 +69,7 @@ from ackdoctor.flow.values import (
     Zipped,
     tokens_in,
 )
-from ackdoctor.libraries.vocabulary import RANGES
+from ackdoctor.libraries.vocabulary import ITERATORS, RANGES
 from ackdoctor.model.cfg import Bind, Build, Call, Compare, EdgeKind, Expr, Function, Name, Next, Star, Yield
 from ackdoctor.model.protocol import Op, Stage
 
@@ -139,6 +140,10 @@ def _batch_iterations(
     """
     state = path.state
     now = context.token_state(state, token)
+    resumed = not again and op.iterable in _resumed_iterators(path.function)
+    if resumed and (now.stage is not Stage.OWED or now.holders == _TAKEN):
+        yield False, state  # an earlier loop took the element from the iterator
+        return
     if again:
         memory = state.loops[op.loop]
         filled = _collections(state, token) - memory.containers
@@ -334,6 +339,8 @@ def _has_elements(context: Context, function: Function, iterable: Expr) -> bool:
 
 # ---- loops that a path leaves early ----
 
+_TAKEN = ("iterator",)  # holds the element that a path took before it left the loop over an iterator
+
 
 def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[NextStep]:
     """Yield the edge itself, or one for each kind of element if it leaves a loop over a batch early."""
@@ -356,6 +363,10 @@ def split_by_element(context: Context, path: Path, way: NextStep) -> Iterator[Ne
         return
     first = left[min(batches)]
     now = context.token_state(state, token)
+    ops = (path.function.cfg.steps[heads[loop]].op for loop in batches)
+    if any(isinstance(op, Next) and op.iterable in _resumed_iterators(path.function) for op in ops):
+        now = now._replace(holders=_TAKEN)
+        state = state.with_token(token, now)
     yield NextStep(way.kind, way.target, state)
     others = [
         token_state
@@ -400,6 +411,19 @@ def finish_generator(state: State, result: GeneratorResult) -> State:
         if now is not None and now.stage is Stage.HELD:
             state = state.with_token(token, token_state)
     return state
+
+
+@memoize
+def _resumed_iterators(function: Function) -> frozenset[Expr]:
+    """The iterators that several loops share: each loop goes on where the one before ended."""
+    loops = Counter(step.op.iterable for step in function.cfg.steps if isinstance(step.op, Next))
+    made = {result for result, call in calls_by_result(function).items() if last_name(call.func) in ITERATORS}
+    values = local_values(function)
+    return frozenset(
+        iterable
+        for iterable, count in loops.items()
+        if count > 1 and isinstance(iterable, Name) and made.issuperset(values.get(iterable.id, (None,)))
+    )
 
 
 @memoize

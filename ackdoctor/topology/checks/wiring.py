@@ -17,7 +17,7 @@ from ackdoctor.model.topology import (
 )
 from ackdoctor.rulebook import BROKEN_WIRING, WEAK_GUARANTEE, words
 from ackdoctor.topology.graph import Graph, is_name
-from ackdoctor.topology.settings import TICKS
+from ackdoctor.topology.settings import LATE_STREAM, TICKS
 from ackdoctor.topology.tracking import Tracking, tracking_of
 from ackdoctor.topology.trident_guarantee import is_trident
 
@@ -143,7 +143,10 @@ def _declared(wiring: Wiring, node: Node) -> frozenset[str] | None:
     """Return the streams that a component declares, in the wiring or in its class; None if that is unknown."""
     facts = wiring.facts(node)
     streams = node.streams if node.streams is not None else facts.streams if facts is not None else None
-    return frozenset(streams) if streams is not None else None
+    late = wiring.graph.setting(LATE_STREAM, node.id).value  # the framework declares it
+    if streams is None or not isinstance(late, str | None):
+        return None
+    return frozenset(streams) | ({late} if late else frozenset())
 
 
 def _unfed(wiring: Wiring, node: Node) -> Iterator[Defect]:

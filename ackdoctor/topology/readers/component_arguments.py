@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from ackdoctor.model.topology import Gap, Place, Setting, Value
 from ackdoctor.topology.objects import FOREVER, Data, Invocation, Obj, Ref, chain, plain, root
+from ackdoctor.topology.settings import LATE_STREAM
 
 _PREFIXES = ("set", "with", "add")
 _READS = ("get", "is", "to", "has", "create", "build", "parse", "run", "submit", "execute", "contains")
@@ -157,7 +158,7 @@ _WINDOW_KEYS = {
     "windowLengthCount": "topology.bolts.window.length.count",
     "slidingIntervalMs": "topology.bolts.window.sliding.interval.duration.ms",
     "slidingIntervalCount": "topology.bolts.window.sliding.interval.count",
-    _LATE: "topology.bolts.late.tuple.stream",
+    _LATE: LATE_STREAM,
     _LAG: "topology.bolts.tuple.timestamp.max.lag.ms",
 }
 

@@ -9,12 +9,11 @@ from typing import NamedTuple
 
 from ackdoctor.model.topology import DEFAULT_STREAM, Gap, Place, Setting, Value
 from ackdoctor.topology.marked_yaml import Marked
+from ackdoctor.topology.settings import LATE_STREAM, TICKS
 from ackdoctor.topology.shell import SHELL_CLASSES, runs
 
-_TICKS = "topology.tick.tuple.freq.secs"
 _LENGTH = "topology.bolts.window.length"
 _SLIDE = "topology.bolts.window.sliding.interval"
-_LATE = "topology.bolts.late.tuple.stream"
 _UNIT_MS = {
     "NANOSECONDS": 1e-6,
     "MICROSECONDS": 1e-3,
@@ -116,9 +115,9 @@ class Beans:
                 case "addComponentConfig", (key, value) if key.text:
                     made = {key.text: value.value}
                 case (("withTickTupleIntervalSeconds" | "setTickTupleIntervalSeconds"), (seconds,)):
-                    made = {_TICKS: seconds.value}
+                    made = {TICKS: seconds.value}
                 case "withLateTupleStream", (stream,):
-                    made = {_LATE: stream.value}
+                    made = {LATE_STREAM: stream.value}
                 case "withTumblingWindow", (length,):
                     made = self._window(_LENGTH, length) | self._window(_SLIDE, length)
                 case "withWindow", (length,):

@@ -4,6 +4,7 @@
 """
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from ackdoctor.model.topology import DEFAULT_STREAM, Defect, Edge, Gap, Node, Setting
 from ackdoctor.topology.objects import Data, Invocation, Obj, describe
@@ -51,7 +52,8 @@ _WITH_ARGUMENT = frozenset({"fields", "partial-key", "custom"})
 def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
     """The graph that the calls on a builder wire before the call with that order."""
     nodes: dict[str, Node] = {}
-    edges: list[Edge] = []
+    edges: list[tuple[Edge, Data]] = []
+    computed: list[tuple[Data, Gap, str]] = []
     settings: list[Setting] = []
     gaps = [*wired_by_caller(builder)]
     defects: list[Defect] = []
@@ -63,7 +65,8 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
             continue
         node = node_of(call, identifier(call.args[0], call), _ROLES[call.name])
         if not isinstance(call.args[0], str) and not node.repeated:
-            gaps.append(Gap(f"the id of this {node.role} is computed: {node.id}", call.place))
+            gap = Gap(f"the id of this {node.role} is computed: {node.id}", call.place)
+            computed.append((call.args[0], gap, node.id))
         is_again = node.id in nodes and not node.repeated and isinstance(call.args[0], str)
         if is_again and not _is_delegated(builder, call):
             why = f"`{node.id}` is declared twice: the builder refuses the second one"
@@ -77,7 +80,33 @@ def graph_of(builder: Obj, before: int, calls: Sequence[Invocation]) -> Wired:
         edges += _edges(node.id, declared)
         settings += window_settings(call.argument(1), call.order, node.id)
         settings += component_settings(declared, calls, node.id)
-    return Wired(tuple(nodes.values()), tuple(edges), tuple(settings), tuple(gaps), tuple(defects))
+    found = _with_sources(nodes, edges, [(data, name) for data, _, name in computed]) if not gaps else None
+    if found is None:
+        gaps += (gap for _, gap, _ in computed)
+    plain = tuple(found or (edge for edge, _ in edges))
+    return Wired(tuple(nodes.values()), plain, tuple(settings), tuple(gaps), tuple(defects))
+
+
+def _with_sources(
+    nodes: dict[str, Node], edges: Sequence[tuple[Edge, Data]], computed: Sequence[tuple[Data, str]]
+) -> list[Edge] | None:
+    """The edges, each with the component that feeds it; None if an id that only a run knows may be meant by several.
+
+    Storm refuses a source that is no component, so that the only one that is left is the source.
+    """
+    names = [name for _, name in computed]
+    if len(set(names)) < len(names) or any(node.repeated for node in nodes.values()):
+        return None
+    found: list[Edge] = []
+    for edge, data in edges:
+        same = [name for value, name in computed if value is data is not None]
+        among = names if isinstance(data, str) else nodes
+        known = [data] if isinstance(data, str) and data in nodes else same
+        left = known or [name for name in among if name != edge.target]
+        if len(left) != 1 and names:
+            return None
+        found.append(replace(edge, source=left[0]) if len(left) == 1 else edge)
+    return found
 
 
 def _is_delegated(builder: Obj, call: Invocation) -> bool:
@@ -91,26 +120,27 @@ def _is_delegated(builder: Obj, call: Invocation) -> bool:
 # ---- subscriptions ----
 
 
-def _edges(target: str, declared: Sequence[Invocation]) -> Iterator[Edge]:
+def _edges(target: str, declared: Sequence[Invocation]) -> Iterator[tuple[Edge, Data]]:
+    """The subscriptions of a bolt, each with the value that names its source."""
     for call in declared:
         kind = GROUPINGS.get(call.name)
         if kind is None or not call.args:
             continue
-        source, stream, rest = _subscription(call, with_argument=kind in _WITH_ARGUMENT)
+        source, stream, rest, data = _subscription(call, with_argument=kind in _WITH_ARGUMENT)
         detail = _detail(kind, rest, call)
-        yield Edge(source=source, target=target, place=call.place, stream=stream, grouping=detail)
+        yield Edge(source=source, target=target, place=call.place, stream=stream, grouping=detail), data
 
 
-def _subscription(call: Invocation, *, with_argument: bool) -> tuple[str, str, Data]:
-    """The source, the stream and the argument of a grouping."""
+def _subscription(call: Invocation, *, with_argument: bool) -> tuple[str, str, Data, Data]:
+    """The source, the stream and the argument of a grouping, and the value that names the source."""
     first, *others = call.args
     argument = others.pop() if with_argument and others else None
     stream = DEFAULT_STREAM if not others else identifier(others[0], call, 1)
     if isinstance(first, Obj) and first.made is not None and first.made.name == "GlobalStreamId":
         parts = first.made.args
         texts = [identifier(part, first.made, index) for index, part in enumerate(parts[:2])]
-        return texts[0], texts[1] if len(texts) > 1 else DEFAULT_STREAM, argument
-    return identifier(first, call), stream, argument
+        return texts[0], texts[1] if len(texts) > 1 else DEFAULT_STREAM, argument, parts[0] if parts else None
+    return identifier(first, call), stream, argument, first
 
 
 def _detail(kind: str, argument: Data, call: Invocation) -> str:

@@ -101,7 +101,7 @@ def _of_object(obj: Obj, call: Invocation, index: int) -> Class:
     if command is not None:
         script, unread = runs(command, obj.names[0].rpartition(".")[2])
         return Class(script, None, unread)
-    if obj.cls is not None and not obj.given:
+    if obj.cls is not None and (obj.exact or not obj.given):
         return Class(obj.names[0], Place(obj.cls.path, obj.cls.head.line))
     made = obj.made
     if obj.given or made is None or not made.name[:1].isupper():

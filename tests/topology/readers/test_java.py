@@ -1,7 +1,7 @@
 """Topologies in Java: builders, branches, and the arguments of library classes."""
 
 from ackdoctor.model.cfg import Attr, Global, Literal
-from ackdoctor.model.topology import Gap, Word
+from ackdoctor.model.topology import Gap, Topology, Word
 from ackdoctor.topology.guarantee import verdict
 from ackdoctor.topology.readers.java import from_program
 from tests.topology.programs import link
@@ -88,7 +88,41 @@ def test_a_component_that_only_a_run_knows_is_unread() -> None:
     assert [node.unread.partition(":")[0] for node in found.nodes] == ["its class is computed"] * 2
     assert [node.short_class for node in found.nodes] == ["Class.forName(..)", "Factory.make(..)"]
     assert found.nodes[1].id == "args[1]"
-    assert [gap.why for gap in found.gaps] == ["the id of this bolt is computed: args[1]"]
+    assert found.gaps == ()  # no component subscribes to it
+
+
+def _with_computed_ids(*subscriptions: str) -> Topology:
+    bolts = "".join(
+        f'b.setBolt("{name}", new {name}()).shuffleGrouping({source});\n'
+        for name, source in zip("XYZ", subscriptions, strict=False)
+    )
+    return one(
+        "TopologyBuilder b = new TopologyBuilder(); String in = args[0]; b.setSpout(in, new Words());\n"
+        f'{bolts}StormSubmitter.submitTopology("d", new Config(), b.createTopology());'
+    )
+
+
+def test_a_computed_id_is_known_by_its_value() -> None:
+    found = _with_computed_ids("in", '"X"', "in")
+    assert edges(found) == [
+        "args[0] -default/shuffle-> X",
+        "X -default/shuffle-> Y",
+        "args[0] -default/shuffle-> Z",
+    ]
+    assert found.gaps == ()
+
+
+def test_the_only_component_that_is_left_is_the_source() -> None:
+    found = _with_computed_ids("args[1]")
+    assert edges(found) == ["args[0] -default/shuffle-> X"]
+    assert found.gaps == ()
+    assert edges(_with_computed_ids('"words"')) == ["args[0] -default/shuffle-> X"]
+
+
+def test_a_computed_id_that_may_mean_several_components_is_a_gap() -> None:
+    found = _with_computed_ids("in", "args[1]")
+    assert edges(found) == ["args[0] -default/shuffle-> X", "args[1] -default/shuffle-> Y"]
+    assert [gap.why for gap in found.gaps] == ["the id of this spout is computed: args[0]"]
 
 
 def test_lambdas_and_anonymous_classes_are_components() -> None:
@@ -367,3 +401,26 @@ def test_a_transactional_builder_has_its_spout_from_the_constructor() -> None:
     judged = verdict(found, {})
     assert (judged.lower, judged.upper) == (Word.AT_MOST_ONCE, Word.EXACTLY_ONCE)
     assert [each.why for each in judged.gaps] == ["the guarantee of a transactional topology is not judged"]
+
+
+_SPOUTS = """class Words extends org.apache.storm.topology.base.BaseRichSpout { public void nextTuple() { } }
+class Base extends org.apache.storm.topology.base.BaseRichSpout { public void nextTuple() { } }
+class Heir extends Base { }
+class Parts {
+  @Autowired private Words words;
+  private Base base;
+  private Other other;
+  org.apache.storm.generated.StormTopology topology(Words given, Base open) {
+    TopologyBuilder b = new TopologyBuilder();
+    b.setSpout("a", given); b.setSpout("b", words); b.setSpout("c", open); b.setSpout("d", base); b.setSpout("e", other);
+    return b.createTopology();
+  }
+}
+"""
+
+
+def test_a_component_that_a_container_gives_has_its_declared_class() -> None:
+    program = link({"demo/Parts.java": IMPORTS + _SPOUTS})
+    (found,) = from_program(program, {"demo/Parts.java"})
+    assert [node.cls for node in found.nodes[:2]] == ["demo.Words"] * 2
+    assert [node.unread.partition(":")[0] for node in found.nodes[2:]] == ["its class is computed"] * 3
