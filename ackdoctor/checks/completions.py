@@ -139,10 +139,24 @@ def _end_of_owed_iteration(ended: Ended) -> Path:
 def missed_completions(
     context: RuleContext, words: Words, misuse: Misuse, flow: Flow, missing: Iterable[Ended]
 ) -> Iterator[Finding]:
-    """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one."""
+    """Yield the surest finding for each line at which a path leaves without a completion: the parts of a condition are one.
+
+    A loop does not decide if a path that runs its body misses the completion as well.
+    """
     found: dict[tuple[str, int], Finding] = {}
-    for ended in missing:
-        at = leaving_place(flow, _end_of_owed_iteration(ended), ended.token)
+    missing = list(missing)
+    run = {
+        (visit.function, visit.step.span)
+        for ended in missing
+        if ended.token is not None and ended.token.kind is TokenKind.INPUT
+        for visit, after, _ in points_back(ended.path)
+        if isinstance(visit.step.op, Next) and after is not None and after.via is EdgeKind.TRUE
+    }
+    places = [leaving_place(flow, _end_of_owed_iteration(ended), ended.token) for ended in missing]
+    elsewhere = any(at not in run for at in places)
+    for ended, at in zip(missing, places, strict=True):
+        if elsewhere and at in run:
+            continue
         finding = context.finding(words, misuse, at, flow=flow, path=ended.path, token=ended.token)
         line = (finding.site.path, finding.site.span.line)
         if line not in found or finding.confidence > found[line].confidence:

@@ -33,6 +33,7 @@ from ackdoctor.libraries.vocabulary import (
     THREADS,
 )
 from ackdoctor.model.cfg import (
+    Arg,
     Attr,
     Bind,
     Build,
@@ -67,6 +68,7 @@ _WRITES = frozenset(
     "write writeRow write_row save store persist put_item putItem put_record putRecord put_object putObject "
     "execute executemany executeUpdate execute_async executeAsync post publish upload index bulk".split()
 )
+_FILE_WRITES = frozenset("write append".split())  # they may keep the data in memory
 _REMOTE_WRITES = frozenset(  # names of collections and of requests, too
     "set setex psetex setnx mset hset hsetnx hmset sadd zadd xadd rpush lpush update append put patch "
     "send send_message sendmail produce incr incrby incrBy incrbyfloat incrByFloat decr decrby decrBy "
@@ -111,6 +113,7 @@ def ack107_ack_before_done(context: RuleContext) -> Iterator[Finding]:
         for flow, ended in context.events(Ended, EntryKind.DATA, EntryKind.BATCH):
             yield from _in_finally(context, flow, ended)
             yield from _before_work(context, flow, ended)
+            yield from _before_close(context, flow, ended)
 
 
 def _severity(context: RuleContext) -> Severity:
@@ -326,6 +329,56 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
 
 
 # ---- an ack before the work ----
+
+
+def _before_close(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:
+    """Yield the ack inside a block at whose end a file is closed that may still hold the tuple's data in memory."""
+    token = ended.token
+    acks = list(completions(ended.path, token)) if token is not None and ended.raised is None else []
+    if token is None or len(acks) != 1 or ended.is_system or ended.deferral is not None:
+        return
+    [done] = acks
+    visits = [visit for visit, _, _ in points_back(ended.path)]  # last first
+    at = visits.index(done)
+    calls = [call for visit in visits[:at] if (call := _call_on_local(visit)) is not None]
+    closed = {local for local, name, _ in calls if name == "close"}
+    for visit in visits[at:] if closed else ():
+        local, name, args = _call_on_local(visit) or (None, "", ())
+        if name in ("flush", "close"):
+            closed.discard(local)
+        if (
+            local is None
+            or local not in closed
+            or name not in _FILE_WRITES
+            or visit.function is not done.function
+        ):
+            continue
+        derived = tuple_names(flow, visit.function)
+        with_data = any(mentions_any(arg.value, derived) for arg in args)
+        if (
+            with_data
+            and context.is_remote(visit.function, local)
+            and context.is_first((done.function, done.step.span.line))
+        ):
+            yield context.finding(
+                context.words("close", tup=token.words, name=local.id),
+                Misuse.EARLY,
+                done,
+                flow=flow,
+                path=ended.path,
+                token=token,
+                severity=_severity(context),
+                confidence=Confidence.MAY,
+            )
+
+
+def _call_on_local(visit: Path) -> tuple[Name, str, tuple[Arg, ...]] | None:
+    """Return the local, the method and the arguments of a call."""
+    match visit.step.op:
+        case Call(func=Attr(obj=Name() as local, name=name), args=args):
+            return local, name, args
+        case _:
+            return None
 
 
 def _before_work(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:

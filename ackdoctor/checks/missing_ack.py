@@ -424,12 +424,9 @@ def _never_ends(function: Function, head: int, body: range) -> bool:
     """Whether only an exception that no handler catches leaves a loop."""
     inside = reachable(function, [head]) & {*body}
     ways_out = {
-        (kind, target)
-        for index in inside
-        for kind, target in function.cfg.steps[index].edges
-        if target not in inside
+        target for index in inside for _, target in function.cfg.steps[index].edges if target not in inside
     }
-    return ways_out <= {(EdgeKind.RAISE, RAISED)}
+    return ways_out <= {RAISED}
 
 
 def _is_kept_going(function: Function, body: range) -> bool:

@@ -121,7 +121,7 @@ def _logs(words: Sequence[str], faults: list[str]) -> list[Path]:
     timeless = [log for log, begin in begins.items() if not begin and log.suffix not in _STREAMS]
     if len(timeless) > 1:
         complain(f"{counted(len(timeless), 'file')} without a time, such as {timeless[0]}: ordered by the times of their last changes")  # fmt: skip
-    return sorted(found, key=lambda log: begins[log] or _changed(log))
+    return sorted(found, key=lambda log: (begins[log] or _changed(log), -_rotation(log)))
 
 
 def _kind(word: str) -> str:
@@ -181,6 +181,11 @@ def _begin(log: Path) -> str:
             if found := _DATE.search(line):
                 return " ".join(found.groups())
     return ""
+
+
+def _rotation(log: Path) -> int:
+    """Return the number of a rotated log, which is higher in an older one: 1 of worker.log.1.gz."""
+    return next((int(each[1:]) for each in log.suffixes if each[1:].isdecimal()), 0)
 
 
 def _changed(log: Path) -> str:

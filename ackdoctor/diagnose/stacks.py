@@ -385,7 +385,8 @@ class Threads:
                 return
             self._python = True
             framework = [at for at, each in enumerate(frames) if _PYTHON_FRAMEWORK.search(each)]
-            if framework and not _TALKS.search(frames[framework[-1]]):
+            # the other threads of a crash do not hang
+            if framework and not self.crashes and not _TALKS.search(frames[framework[-1]]):
                 del frames[: framework[-1] + 1]
                 current.text += f", {IN_A_HANDLER}" if frames and is_own(frames[0]) else ""
         elif self._stateless:

@@ -18,7 +18,7 @@ from ackdoctor.flow.transfer.calls import apply_value
 from ackdoctor.flow.transfer.containers import packed_arguments
 from ackdoctor.flow.transfer.decorators import decorated
 from ackdoctor.flow.transfer.dispatch import methods_named
-from ackdoctor.flow.transfer.evaluate import evaluate, one_of
+from ackdoctor.flow.transfer.evaluate import MAX_TABLE, evaluate, one_of
 from ackdoctor.flow.transfer.opaque_calls import Enter
 from ackdoctor.flow.transfer.verbs import complete
 from ackdoctor.flow.values import (
@@ -41,7 +41,6 @@ from ackdoctor.model.protocol import Op, Stage, Tick, move
 
 DATA_ENTRIES = (EntryKind.DATA, EntryKind.BATCH)
 MAX_DEFERRED = 24  # callbacks that are solved for one handler
-MAX_TABLE = 16  # handlers in a table
 
 
 def solve_component(program: Program, component: Component) -> tuple[Flow, ...]:

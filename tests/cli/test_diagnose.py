@@ -116,6 +116,14 @@ def test_logs_without_times_are_said_to_be_in_the_order_of_their_files(shell):
     assert shell("diagnose", "a.log", "b.log", "c.err").err == ""
 
 
+def test_rotated_logs_of_one_time_are_in_the_order_of_their_numbers(shell):
+    Path("t").mkdir()
+    for name, word in (("worker.log", "c"), ("worker.log.1", "b"), ("worker.log.2", "a")):
+        Path("t", name).write_text(f"2026-02-20 10:00:00 b.s.util [ERROR] Async loop died!\njava.lang.IllegalStateException: {word}\n")  # fmt: skip
+    found = json.loads(shell("diagnose", "t", "--output-format", "json").out)
+    assert found["innermost"]["file"] == "t/worker.log.2"
+
+
 SPY = 'Process 41: python -m streamparse.run bolts.fetch.FetchBolt\nPython v3.11.4 (/usr/bin/python3.11)\n\nThread 41 (idle): "MainThread"\n    process (bolts/fetch.py:41)\n    _run (pystorm/bolt.py:219)\n'
 JCMD = '7\n2026-02-20T10:00:00Z\n21.0.2+13\n\n#44 "Thread-3-store-executor[9, 9]"\n      com.acme.StoreBolt.execute(StoreBolt.java:7)\n'
 JSON = '{\n  "threadDump": {\n    "threadContainers": [{"threads": [{"tid": 44, "name": "Thread-3-store-executor[9, 9]", "state": "RUNNABLE",\n "stack": ["com.acme.StoreBolt.execute(StoreBolt.java:7)"]}]}]\n  }\n}\n'

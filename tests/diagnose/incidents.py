@@ -6,7 +6,7 @@ that is shown, and words of the next step.
 
 from typing import NamedTuple
 
-__all__ = ["INCIDENTS", "Incident"]
+__all__ = ["GC", "INCIDENTS", "Incident"]
 
 
 class Incident(NamedTuple):
@@ -37,6 +37,7 @@ LATE = RABBIT.replace(
     "unknown delivery tag 7",
     "delivery acknowledgement on channel 4 timed out. Timeout value used: 1800000 ms.",
 )
+GC = "[2026-03-02T10:00:0{0}.114+0000][360{0}.1s][info][gc] GC(1{0}) {1} 61{0}.212ms\n"
 NATS = """2026-03-02 10:00:01,123 ERROR consumer Unhandled
 Traceback (most recent call last):
   File "/app/orders.py", line 17, in handle
@@ -230,6 +231,7 @@ INCIDENTS = [
     Incident("Python raised", "worker.log", RAISED, ["an exception of the component's own"], ["count"], 'File "/srv/topology/count.py", line 9, in process', "marked frame"),
     Incident("a delivery acked twice", "consumer.log", RABBIT, ["a RabbitMQ delivery acked twice"], [], 'File "/srv/app/consumer.py", line 41, in on_message', "ack each delivery once"),
     Incident("a delivery acked too late", "consumer.log", LATE, ["a RabbitMQ delivery acked too late"], [], 'File "/srv/app/consumer.py", line 41, in on_message', "ack or reject on every path"),
+    Incident("a full heap in a GC log", "gc.log.0", "".join(GC.format(at, "Pause Full (G1 Compaction Pause) 4081M->4079M(4096M)") for at in range(3)), ["full garbage collections"], [], "", "heap hist"),
     Incident("a message acked twice", "consumer.log", NATS, ["a message that its client calls acked already"], [], 'File "/app/orders.py", line 17, in handle', "look for the other ack"),
     Incident("sparse#239", "count.log", CHILD, ["a component that reads no message"], [], 'File "/srv/topology/timer.py", line 4, in tick', "ACK108"),
     Incident("a supervisor kills", "supervisor.log", SUPERVISED, ["a worker without heartbeats"], [], "", "GC log"),

@@ -9,7 +9,7 @@ import pytest
 from ackdoctor.diagnose.diagnosis import Places, diagnose
 from ackdoctor.reporters import Context, Sources
 from ackdoctor.reporters.diagnosis import document, screen
-from tests.diagnose.incidents import INCIDENTS
+from tests.diagnose.incidents import GC, INCIDENTS
 
 
 def found_in(name, text):
@@ -51,6 +51,14 @@ def test_an_incident_fits_80_columns_except_for_its_evidence(incident):
     stream = io.StringIO()
     document(found, stream, places)
     assert [each["name"] for each in json.loads(stream.getvalue())["symptoms"]] == incident.symptoms
+
+
+@pytest.mark.parametrize(
+    "pause",
+    ["Pause Young (Normal) (G1 Evacuation Pause) 900M->212M(4096M)", "Pause Full (System.gc()) 90M->20M(4096M)", "Pause Full (Metadata GC Threshold) 90M->20M(4096M)"],
+)  # fmt: skip
+def test_a_gc_log_of_a_heap_with_room_has_no_symptom(pause):
+    assert found_in("gc.log", GC.format(1, pause) + GC.format(2, pause)).signs == ()
 
 
 # what has an exception: one of the same time in the same words, from the same supervisor, is the same one

@@ -278,6 +278,12 @@ def test_a_crash_of_python_is_one_symptom_with_its_frames(text):
     assert (cause.evidence[0].text, cause.evidence[0].own) == ('File "/app/bolts/fetch.py", line 41, in process', True)  # fmt: skip
 
 
+def test_the_other_threads_of_a_crash_do_not_hang():
+    head = "Fatal Python error: Bus error\n\nCurrent thread 0x00007f2c0b7fe700 (most recent call first):\n  <no Python frame>\n\nThread"
+    [sign] = diagnose(FAULT.format(head=head).splitlines()).signs
+    assert (sign.symptom.name, sign.causes[0].evidence) == ("a component's process that crashed", ())
+
+
 def test_python_that_does_not_start_is_no_crash():
     [sign] = diagnose(["Fatal Python error: init_fs_encoding: failed to get the Python codec"]).signs
     assert sign.symptom.name == "a component that cannot be started"

@@ -291,16 +291,24 @@ def is_part_of_split(visit: Path, local: Name) -> bool:
         match earlier.step.op:
             case Next(target=target, iterable=iterable) if target == local:
                 found = definition(earlier, iterable)
-                return (
-                    found is not None
-                    and isinstance(found.value, Call)
-                    and last_name(found.value.func) == "split"
-                )
+                return found is not None and isinstance(found.value, Call) and _splits(found.value)
             case op if local in assigned_targets(op):
                 return False
             case _:
                 pass
     return False
+
+
+def _splits(call: Call) -> bool:
+    """Whether a call gives parts of a text: `line.split()`, or `re.findall("[a-z]+", line)`, whose pattern has no groups."""
+    match call:
+        case Call(
+            func=Attr(obj=Global(id="re"), name="findall"),
+            args=(Arg(value=Literal(value=str() as pattern)), *_),
+        ):
+            return "(" not in pattern
+        case _:
+            return last_name(call.func) == "split"
 
 
 def _is_untouched(context: RuleContext, end: Path, payload: Expr, made: Path) -> bool:

@@ -343,6 +343,9 @@ def selections(function: Function) -> Mapping[str, tuple[Expr, ...]]:
     return found
 
 
+MAX_TABLE = 16  # handlers in a table, or with a prefix
+
+
 def one_of(values: Iterable[Value | None]) -> OneOf | None:
     """Return any one of these values if all of them are code."""
     items = {item for value in values for item in (value.items if isinstance(value, OneOf) else (value,))}

@@ -18,7 +18,7 @@ from ackdoctor.flow.state import CAUGHT_BEFORE, LoopState, State
 from ackdoctor.flow.transfer.containers import CallEffect, arguments, elements, packed_arguments
 from ackdoctor.flow.transfer.dispatch import callbacks, object_of
 from ackdoctor.flow.transfer.escape import escape
-from ackdoctor.flow.transfer.evaluate import batch_part, evaluate, tick_test_of_name
+from ackdoctor.flow.transfer.evaluate import MAX_TABLE, batch_part, evaluate, one_of, tick_test_of_name
 from ackdoctor.flow.transfer.origins import is_remote, may_raise, runs_on_thread
 from ackdoctor.flow.values import (
     Batch,
@@ -58,7 +58,21 @@ from ackdoctor.libraries.vocabulary import (
     TRANSPARENT_DECORATORS,
     WRAPS,
 )
-from ackdoctor.model.cfg import SUPER, Arg, Attr, Build, Call, Closure, Compare, Expr, Function, Global, Name
+from ackdoctor.model.cfg import (
+    SUPER,
+    Arg,
+    Attr,
+    Build,
+    Call,
+    Closure,
+    Compare,
+    Expr,
+    Function,
+    Global,
+    Literal,
+    Mix,
+    Name,
+)
 from ackdoctor.model.dialect import Kind
 
 _CODE = (BoundMethod, FunctionRef, Partial)
@@ -131,8 +145,29 @@ def _read_attribute(
         case (obj, _, *default), (_, Const(value=str() as name), *_):
             value = evaluate(context, path.function, path.state, Attr(obj.value, name))
             return value if not default or isinstance(value, BoundMethod) else None
+        case (obj, Arg(value=Mix(op="+" | "f" | "%", parts=(Literal(value=str() as prefix), *_))), *_), (
+            SelfRef(),
+            *_,
+        ):
+            names = _handlers_named(context, prefix.partition("%")[0])
+            return one_of(
+                evaluate(context, path.function, path.state, Attr(obj.value, each)) for each in names
+            )
         case _:
             return None
+
+
+def _handlers_named(context: Context, prefix: str) -> list[str]:
+    """Return the component's methods that `getattr(self, "on_" + kind)` may name, if all take as many arguments."""
+    entries = {entry.method for entry in context.component.role.entries}
+    methods = {
+        name: method
+        for cls in reversed(context.component.lineage)
+        for name, method in cls.methods.items()
+        if name.startswith(prefix) and name not in entries
+    }
+    alike = len({len(method.params) for method in methods.values()}) == 1
+    return sorted(methods) if len(prefix) > 1 and alike and len(methods) <= MAX_TABLE else []
 
 
 def _batch_iterable(name: str, values: tuple[Value | None, ...]) -> Zipped | Count | Container | None:
