@@ -31,6 +31,7 @@ from ackdoctor.checks.facts.fields import (
     uses_of,
     uses_resource,
 )
+from ackdoctor.checks.facts.spouts import values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow
 from ackdoctor.flow.expressions import calls_by_result, last_name, mentions, operands, subexpressions
@@ -67,6 +68,7 @@ _COUNTS = frozenset("incrementAndGet getAndIncrement inc increment".split())  # 
 _EMPTIES = REMOVES_FROM_VIEW | frozenset(
     "pop popitem popleft drainTo take get_nowait pollFirst pollLast reset setLength".split()
 )
+_TEXTS = frozenset("StringIO BytesIO StringBuilder StringBuffer ByteArrayOutputStream StringWriter".split())
 _CLEARS = frozenset({"clear", "reset"})
 _COMMITS = frozenset({"commit"})
 _SENDS = frozenset(
@@ -191,6 +193,9 @@ class _Object:
                 return use.whole
             case how if how in _STORES:
                 return derived
+            case "write":  # of a text in memory
+                values = values_of(self.context, use.function, use.place)
+                return derived and any(_is_new_text(use.function, value) for _, value in values)
             case _:
                 return derived and self._changes(use)
 
@@ -412,7 +417,8 @@ class _Object:
 
     def _empties(self, use: Use) -> bool:
         if use.how == "=":
-            reset = isinstance(use.values[0], Literal) and use.function.name not in INITIALISERS
+            empty = isinstance(use.values[0], Literal) or _is_new_text(use.function, use.values[0])
+            reset = empty and use.function.name not in INITIALISERS
             return reset or is_emptied(self.context, use)
         op = use.step.op
         if isinstance(op, Call) and op.dropped and not op.args and use.how not in _CLEARS:
@@ -460,6 +466,12 @@ def _guards(function: Function, index: int) -> Iterator[Expr]:
             ]
             if True in both and False in both:
                 yield canonical_form(function, step.op.condition)
+
+
+def _is_new_text(function: Function, value: Expr | Call) -> bool:
+    """Whether a value is a new buffer in memory: `io.StringIO()`."""
+    call = value if isinstance(value, Call) else calls_by_result(function).get(value)
+    return call is not None and last_name(call.func) in _TEXTS and not call.args
 
 
 def _asks_time(condition: Expr) -> bool:

@@ -553,3 +553,40 @@ def test_a_java_bolt_that_sends_later_by_a_lambda_a_queue_or_a_text(start, body,
     source = _DEFERRED.replace("START", start).replace("BODY", body).replace("SAVE", save)
     found = java_facts(source).acks_early
     assert (found is not None and found.line == 9) is is_early
+
+
+@pytest.mark.parametrize(
+    ("made", "flush", "is_early"),
+    [
+        (
+            "io.StringIO()",
+            "if self.text.tell() > 4096:\n    self.send()\n    self.text = io.StringIO()",
+            True,
+        ),
+        ("io.StringIO()", "self.send()\nself.text = io.StringIO()", False),
+        ("io.StringIO()", "if self.text.tell() > 4096:\n    self.text = io.StringIO()", False),
+        ("Socket()", "if self.text.tell() > 4096:\n    self.send()\n    self.text = Socket()", False),
+    ],
+)
+def test_a_text_in_memory_that_is_sent_when_it_is_long(made, flush, is_early):
+    lines = flush.replace("\n", "\n        ")
+    found = python_facts(f"""
+import io
+import boto3
+from streamparse import Bolt
+
+class Lines(Bolt):
+    outputs = []
+
+    def initialize(self, conf, ctx):
+        self.s3 = boto3.client("s3")
+        self.text = {made}
+
+    def process(self, tup):
+        self.text.write(tup.values[0])
+        {lines}
+
+    def send(self):
+        self.s3.put_object(Bucket="lines", Key="x", Body=self.text.getvalue())
+""").acks_early
+    assert (found is not None and found.line == 13) is is_early
