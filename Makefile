@@ -9,6 +9,9 @@ FETCH := -m pip download --quiet --disable-pip-version-check --no-deps --only-bi
 
 STORM := 2.8.3
 
+# The tests start hundreds of interpreters: without bytecode files each would compile the package again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help demo test test-all docs bench clean frameworks
 
 help:
