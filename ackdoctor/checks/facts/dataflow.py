@@ -23,6 +23,7 @@ from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
+    RAISED,
     Attr,
     Bind,
     Build,
@@ -40,6 +41,7 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
+    Step,
     Unpack,
     Update,
     Way,
@@ -81,6 +83,11 @@ def handler_steps(function: Function, catch: int) -> set[int]:
     """Return the steps that run only after the exception handler at `catch` was entered."""
     entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
     return reachable(function, entered) - reachable(function, [ENTRY], [(catch, EdgeKind.TRUE)])
+
+
+def raises_to_handler(step: Step) -> bool:
+    """Whether code around a step catches an exception of it: one that ends a loop in a helper ends the call, too."""
+    return any(kind is EdgeKind.RAISE and target != RAISED for kind, target in step.edges)
 
 
 def raising_steps(function: Function, catch: int) -> set[int]:
