@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterator
 from typing import NamedTuple
 
-from ackdoctor.checks.facts.dataflow import canonical_form, reachable
+from ackdoctor.checks.facts.dataflow import canonical_form, raises_to_handler, reachable
 from ackdoctor.checks.facts.spouts import emits, has_id, provenance, values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Emitted
@@ -121,9 +121,12 @@ def ack305_blocking_next_tuple(context: RuleContext) -> Iterator[Finding]:
 
 def _endless_loops(context: RuleContext) -> Iterator[Finding]:
     for flow, emit in context.events(Emitted, EntryKind.NEXT):
-        for visit in emit.path.call_stack() if emit.deferral is None else ():
+        stack = [*emit.path.call_stack()] if emit.deferral is None else []
+        for place, visit in enumerate(stack):
             loop = _endless_loop(context, visit.function, visit.index)
-            if loop is not None and context.is_first((visit.function, loop)):
+            is_source = loop is not None and isinstance(visit.function.cfg.steps[loop].op, Next)
+            is_ended = not is_source and any(raises_to_handler(caller.step) for caller in stack[place + 1 :])
+            if loop is not None and not is_ended and context.is_first((visit.function, loop)):
                 words = context.words(method=flow.function.name, component=context.component.name)
                 at = (visit.function, visit.function.cfg.steps[loop].span)
                 yield context.finding(words, Misuse.NEVER_RETURNS, at, flow=flow, path=visit)

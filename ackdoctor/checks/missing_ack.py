@@ -6,7 +6,7 @@ If no path completes the tuple, there is one finding at the handler; else one fi
 from collections.abc import Iterator
 
 from ackdoctor.checks.completions import BY_HAND, leaving_place, missed_completions
-from ackdoctor.checks.facts.dataflow import handler_steps, reachable
+from ackdoctor.checks.facts.dataflow import handler_steps, raises_to_handler, reachable
 from ackdoctor.checks.facts.fields import ACKING, depends_on_setting
 from ackdoctor.checks.facts.handlers import failure_branch, has_no_remedy
 from ackdoctor.checks.hidden_failures import called_method
@@ -23,14 +23,7 @@ from ackdoctor.flow.events import (
     points_back,
     turns_back,
 )
-from ackdoctor.flow.expressions import (
-    assigned_targets,
-    calls_by_result,
-    last_name,
-    name_words,
-    operands,
-    subexpressions,
-)
+from ackdoctor.flow.expressions import assigned_targets, last_name, name_words, operands, subexpressions
 from ackdoctor.flow.facts import normalise
 from ackdoctor.flow.values import Token, TokenKind, TokenRef
 from ackdoctor.flow.witness import assumes_raise
@@ -400,12 +393,19 @@ def _in_endless_loops(context: RuleContext) -> Iterator[Finding]:
 
 
 def _entered_functions(context: RuleContext, flow: Flow) -> list[Function]:
-    """Return a handler, the methods that it calls, and the methods of the project's objects that these call."""
-    found = context.functions_of(flow)
+    """Return a handler, the methods that it calls, and the methods of the project's objects that these call.
+
+    A call in a `try` is left out: an exception that the code expects may end the loop.
+    """
+    found = [flow.function]
     for function in found:  # the list grows during the loop
-        methods = (called_method(context, function, call) for call in calls_by_result(function).values())
-        new = dict.fromkeys(method for method in methods if method is not None and method not in found)
-        found += [method for method in new if not method.is_generator]
+        for step in function.cfg.steps:
+            call = step.op
+            if not isinstance(call, Call) or raises_to_handler(step):
+                continue
+            method = context.own_method(function, call.func) or called_method(context, function, call)
+            if method is not None and not method.is_generator and method not in found:
+                found.append(method)
     return found
 
 

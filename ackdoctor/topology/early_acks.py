@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ackdoctor.checks.facts.dataflow import (
     can_skip,
     canonical_form,
+    carriers_of,
     data_params,
     derived_names,
     edges_past,
@@ -30,16 +31,10 @@ from ackdoctor.checks.facts.fields import (
     uses_of,
     uses_resource,
 )
+from ackdoctor.checks.facts.spouts import values_of
 from ackdoctor.checks.rule_context import RuleContext
 from ackdoctor.flow.events import Ended, Flow
-from ackdoctor.flow.expressions import (
-    assigned_locals,
-    calls_by_result,
-    last_name,
-    mentions,
-    operands,
-    subexpressions,
-)
+from ackdoctor.flow.expressions import calls_by_result, last_name, mentions, operands, subexpressions
 from ackdoctor.flow.transfer.dispatch import methods_named
 from ackdoctor.libraries.vocabulary import CONTAINER_STORES, LOGGING, PURE_CALLS, TASK_METHODS, TICK
 from ackdoctor.model.cfg import (
@@ -48,6 +43,7 @@ from ackdoctor.model.cfg import (
     Attr,
     Call,
     ClassInfo,
+    Closure,
     EdgeKind,
     Expr,
     Function,
@@ -70,8 +66,9 @@ _STORES = CONTAINER_STORES | frozenset(
 _CHANGES = frozenset({"+=", "-=", "|="})
 _COUNTS = frozenset("incrementAndGet getAndIncrement inc increment".split())  # without data of the tuple
 _EMPTIES = REMOVES_FROM_VIEW | frozenset(
-    "pop popitem popleft drainTo take get_nowait pollFirst pollLast reset".split()
+    "pop popitem popleft drainTo take get_nowait pollFirst pollLast reset setLength".split()
 )
+_TEXTS = frozenset("StringIO BytesIO StringBuilder StringBuffer ByteArrayOutputStream StringWriter".split())
 _CLEARS = frozenset({"clear", "reset"})
 _COMMITS = frozenset({"commit"})
 _SENDS = frozenset(
@@ -196,6 +193,9 @@ class _Object:
                 return use.whole
             case how if how in _STORES:
                 return derived
+            case "write":  # of a text in memory
+                values = values_of(self.context, use.function, use.place)
+                return derived and any(_is_new_text(use.function, value) for _, value in values)
             case _:
                 return derived and self._changes(use)
 
@@ -237,7 +237,7 @@ class _Object:
         place = Attr(own, field)
         if not any(mentions(value, place) for step in function.cfg.steps for value in operands(step.op)):
             return []
-        carriers = _carriers(function, place)
+        carriers = carriers_of(function, place)
         return [
             index
             for index, step in enumerate(function.cfg.steps)
@@ -249,21 +249,33 @@ class _Object:
     ) -> bool:
         """Whether a call emits or writes these locals, or what a place holds."""
         given = [arg.value for arg in call.args]
-        if not any(mentions_any(v, carriers) or (place is not None and mentions(v, place)) for v in given):
+
+        def is_carried(value: Expr) -> bool:
+            return mentions_any(value, carriers) or (place is not None and mentions(value, place))
+
+        if isinstance(call.func, Attr) and is_carried(call.func.obj):  # `counts.forEach((key, n) -> ...)`
+            closures = [function.closures[each.key] for each in given if isinstance(each, Closure)]
+            if depth < _DEPTH and any(self._is_sent_by(each, depth) for each in closures):
+                return True
+        if not any(map(is_carried, given)):
             return False
         if self.context.verb_kind(function, call) in _EMITS:
             return True
         helper = self.method(function, call.func)
         if helper is not None:
-            names = derived_names(helper, frozenset(data_params(helper)))
-            calls = calls_by_result(helper).values()
-            return depth < _DEPTH and any(self._sends(helper, each, names, None, depth + 1) for each in calls)
+            return depth < _DEPTH and self._is_sent_by(helper, depth)
         return self._writes(function, call)
+
+    def _is_sent_by(self, helper: Function, depth: int) -> bool:
+        """Whether a function emits or writes its arguments."""
+        names = derived_names(helper, frozenset(data_params(helper)))
+        calls = calls_by_result(helper).values()
+        return any(self._sends(helper, each, names, None, depth + 1) for each in calls)
 
     def _writes(self, function: Function, call: Call) -> bool:
         """Whether a call writes to a resource: not a log, nor a collection, nor another object of the project."""
         name = last_name(call.func)
-        if name in LOGGING | PURE_CALLS:
+        if name in LOGGING | PURE_CALLS or name in _EMPTIES:
             return False
         methods = project_methods(self.context, function, call)
         if methods is not None:
@@ -405,7 +417,8 @@ class _Object:
 
     def _empties(self, use: Use) -> bool:
         if use.how == "=":
-            reset = isinstance(use.values[0], Literal) and use.function.name not in INITIALISERS
+            empty = isinstance(use.values[0], Literal) or _is_new_text(use.function, use.values[0])
+            reset = empty and use.function.name not in INITIALISERS
             return reset or is_emptied(self.context, use)
         op = use.step.op
         if isinstance(op, Call) and op.dropped and not op.args and use.how not in _CLEARS:
@@ -441,27 +454,6 @@ class _Object:
         return bool(sites) and not can_skip(handler, self._certain(handler, sites))
 
 
-def _carriers(function: Function, place: Expr) -> frozenset[str]:
-    """Return the locals that hold something read from a place, also in a collection that was made for it."""
-    found: set[str] = set()
-    for step in function.cfg.steps:
-        if any(mentions(value, place) for value in operands(step.op)):
-            found.update(assigned_locals(step.op))
-    while True:
-        names = derived_names(function, frozenset(found))
-        filled = {
-            call.func.obj.id
-            for call in calls_by_result(function).values()
-            if isinstance(call.func, Attr)
-            and isinstance(call.func.obj, Name)
-            and call.func.name in CONTAINER_STORES
-            if any(mentions_any(arg.value, names) or mentions(arg.value, place) for arg in call.args)
-        }
-        if filled <= names:
-            return names
-        found = set(names | filled)
-
-
 def _guards(function: Function, index: int) -> Iterator[Expr]:
     """Yield the conditions that decide whether a step runs."""
     for step in function.cfg.steps:
@@ -474,6 +466,12 @@ def _guards(function: Function, index: int) -> Iterator[Expr]:
             ]
             if True in both and False in both:
                 yield canonical_form(function, step.op.condition)
+
+
+def _is_new_text(function: Function, value: Expr | Call) -> bool:
+    """Whether a value is a new buffer in memory: `io.StringIO()`."""
+    call = value if isinstance(value, Call) else calls_by_result(function).get(value)
+    return call is not None and last_name(call.func) in _TEXTS and not call.args
 
 
 def _asks_time(condition: Expr) -> bool:

@@ -43,7 +43,7 @@ from ackdoctor.topology.early_acks import stages_at_return, stored_data
 from ackdoctor.topology.libraries import LINGER
 from ackdoctor.topology.settings import number_of
 from ackdoctor.topology.spout_facts import on_fail, source_of
-from ackdoctor.topology.swallowed import likely_swallowed, unread_futures
+from ackdoctor.topology.swallowed import callback_acks, likely_swallowed
 from ackdoctor.topology.unawaited import unawaited
 
 _HIDDEN = "collaborator"  # the case of ACK102 whose handler is in another class
@@ -82,7 +82,7 @@ def component_facts(context: RuleContext, findings: Iterable[Finding]) -> Compon
         )
         if not facts.stateful:
             facts.acks_early, facts.keeps = stored_data(context)
-        facts.faults = (*_with_hidden(faults, context), *unawaited(context), *unread_futures(context))
+        facts.faults = (*_with_hidden(faults, context), *unawaited(context), *callback_acks(context))
     else:
         facts.on_fail, facts.on_fail_place = on_fail(context)
         facts.source, facts.source_ack, facts.source_ack_place = source_of(context)

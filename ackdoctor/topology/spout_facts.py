@@ -34,6 +34,7 @@ from ackdoctor.model.cfg import (
     Function,
     Item,
     Literal,
+    Mix,
     Name,
     Step,
     Test,
@@ -72,6 +73,7 @@ _LEVELS = frozenset(
 _DEAD_LETTER = re.compile(r"dead.?letter|dlq|dlx|poison|bury", re.IGNORECASE)
 _DEAD_QUEUE = re.compile(r"(?<![a-z])dead(?![a-z])", re.IGNORECASE)  # in a text: "payments.dead"
 _FROM_COLLECTIONS = frozenset("pop popleft popitem remove discard clear poll removeIf".split())
+_TAKES = frozenset({"pop", "remove"})  # an entry by its key
 _MEMBERSHIP = frozenset("contains containsKey __contains__ has_key containsValue".split())
 
 
@@ -88,10 +90,11 @@ def on_fail(context: RuleContext) -> tuple[OnFail, Place | None]:
     again = list(_replays(context))
     given = again or [(each.function, each.step) for each in effects if _gives_again(context, each)]
     limit = next((found for each in given if (found := _limit_of(context, method, *each))), None)
+    limit = limit or _taken(context)
     if limit is not None:
         return OnFail.BURIED if any(map(_is_dead_letter, effects)) else OnFail.BOUNDED, limit
     if again:
-        return OnFail.REPLAYS, place
+        return OnFail.UNKNOWN if _has_one_id(context) else OnFail.REPLAYS, place
     once = emits(context, EntryKind.FAILED)
     if once:  # without an id, so that a second failure is not seen
         return OnFail.BOUNDED, _place(once[0].function, once[0].step)
@@ -117,10 +120,33 @@ def _replays(context: RuleContext) -> Iterator[tuple[Function, Step]]:
             yield emit.function, emit.step
     drained = drained_fields(context, reach(context, EntryKind.NEXT))
     for use in uses(context, reach(context, EntryKind.FAILED)):
-        stores = use.how in CONTAINER_STORES or (use.how == "=" and isinstance(use.place, Item))
-        if use.field in drained and stores:
+        if use.field in drained and _is_store(use):
             yield use.function, use.step
     yield from reset_records(context)
+
+
+def _taken(context: RuleContext) -> Place | None:
+    """Return where `fail` emits a message that it takes out of its buffer for good: a second failure finds nothing."""
+    kept = {use.field for use in uses(context, reach(context, EntryKind.FAILED)) if _is_store(use)}
+    for emit in emits(context, EntryKind.FAILED):
+        payload = canonical_form(emit.function, emit.payload) if emit.payload is not None else None
+        for part in subexpressions(payload) if payload is not None else ():
+            func = part.parts[0] if isinstance(part, Mix) and part.op == "call" else None
+            if isinstance(func, Attr) and func.name in _TAKES and has_id(emit):
+                field = context.field(emit.function, func.obj)
+                if field is not None and field not in kept:
+                    return _place(emit.function, emit.step)
+    return None
+
+
+def _has_one_id(context: RuleContext) -> bool:
+    """Whether all messages have the same id: `fail` cannot tell which of them failed."""
+    ids = [emit.args[emit.verb.message_id or ""] for emit in data_emits(context) if has_id(emit)]
+    return bool(ids) and all(isinstance(each, Literal) for each in ids)
+
+
+def _is_store(use: Use) -> bool:
+    return use.how in CONTAINER_STORES or (use.how == "=" and isinstance(use.place, Item))
 
 
 def _limit_of(context: RuleContext, method: Function, function: Function, replay: Step) -> Place | None:

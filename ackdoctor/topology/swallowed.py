@@ -4,6 +4,7 @@ Lint reports a handler only if the hidden work certainly is the tuple's.  For th
 is broad, or catches errors of a client, that it only logs, and that the tuple is acked: a record is dropped.
 
 A future gives its callback the result or the failure.  If the callback acks the tuple without a look, a failure is lost.
+So it is if a task on another thread acks in `finally`.
 """
 
 from collections.abc import Iterable, Iterator
@@ -40,6 +41,7 @@ from ackdoctor.model.cfg import (
     Return,
     Test,
     Update,
+    Way,
 )
 from ackdoctor.model.dialect import EntryKind, VerbKind
 from ackdoctor.model.protocol import Op
@@ -53,6 +55,7 @@ _MESSAGE = "this handler hides a failure, and the tuple is acked: its record is 
 _CALLBACK = (
     "this callback of a future never asks whether the work failed, and acks the tuple: its record is dropped"
 )
+_FINALLY = "this callback acks the tuple in `finally`, also if the work failed: its record is dropped"
 _FUTURE_CALLBACKS = frozenset({"add_done_callback", "addBoth"})
 
 
@@ -218,11 +221,19 @@ def _fails(context: RuleContext, function: Function) -> list[tuple[int, EdgeKind
     )
 
 
-def unread_futures(context: RuleContext) -> Iterator[Fault]:
-    """Yield a fault for each ack in the callback of a future that never uses the future, which holds the result or the error."""
+def callback_acks(context: RuleContext) -> Iterator[Fault]:
+    """Yield a fault for each ack in a callback that hides a failure.
+
+    The callback of a future may never use the future, which holds the result or the error; another may ack in `finally`.
+    """
     for _, done in context.events(Completed, EntryKind.DATA, EntryKind.BATCH):
-        if done.op is Op.ACK and done.deferral is not None and done.deferral.runner in _FUTURE_CALLBACKS:
-            function = done.function
+        if done.op is not Op.ACK or done.deferral is None:
+            continue
+        function = done.function
+        catches = any(isinstance(step.op, Catch) for step in function.cfg.steps)
+        if done.step.way is Way.RAISE and not catches:
+            yield Fault(_CODE, must=True, place=Place(function.path, done.step.span.line), message=_FINALLY)
+        elif done.deferral.runner in _FUTURE_CALLBACKS:
             names = frozenset(param.name for param in function.params if param.name != function.receiver)
             values = (value for step in function.cfg.steps for value in operands(step.op))
             if not any(mentions_any(value, names) for value in values):

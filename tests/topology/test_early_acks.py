@@ -492,3 +492,101 @@ def process_tick(self, tup):
     body = "".join(f"    {each}\n" for each in methods.strip("\n").split("\n"))
     early = python_facts(head + body, "Made").acks_early
     assert (early.line - head.count("\n") if early is not None else None) == line
+
+
+_DEFERRED = """
+public class Made extends BaseRichBolt {
+  OutputCollector collector; redis.clients.jedis.Jedis jedis; long last;
+  Map<String, Long> counts = new HashMap<>(); StringBuilder lines = new StringBuilder();
+  java.util.concurrent.BlockingQueue<String> queue = new java.util.concurrent.LinkedBlockingQueue<>();
+  public void prepare(Map conf, TopologyContext context, OutputCollector collector) {
+    this.collector = collector; jedis = new redis.clients.jedis.Jedis("r"); START
+  }
+  public void execute(Tuple input) {
+    BODY
+    collector.ack(input);
+  }
+  void save() { SAVE }
+  public void declareOutputFields(OutputFieldsDeclarer declarer) { }
+}
+"""
+_COUNT = "counts.merge(input.getString(0), 1L, Long::sum);"
+_OLD = "System.currentTimeMillis() - last > 1000"
+_TIMER = "timer.scheduleAtFixedRate(this::save, 1, 1, SECONDS);"
+
+
+@pytest.mark.parametrize(
+    ("start", "body", "save", "is_early"),
+    [
+        (_TIMER, _COUNT, "counts.forEach((word, n) -> jedis.incrBy(word, n)); counts.clear();", True),
+        (_TIMER, _COUNT, "counts.forEach((word, n) -> System.out.println(word + n));", False),
+        (
+            "",
+            f"{_COUNT} if ({_OLD}) {{ counts.forEach((w, n) -> jedis.incrBy(w, n)); counts.clear(); }}",
+            "",
+            True,
+        ),
+        ("", f"{_COUNT} counts.forEach((w, n) -> jedis.set(w, n.toString()));", "", False),
+        (
+            _TIMER,
+            "queue.offer(input.getString(0));",
+            "List<String> all = new ArrayList<>(); queue.drainTo(all); for (String each : all) jedis.incr(each);",
+            True,
+        ),
+        (_TIMER, "queue.offer(input.getString(0));", "queue.drainTo(new ArrayList<String>());", False),
+        (
+            "",
+            "lines.append(input.getString(0)); "
+            "if (lines.length() > 4096) { jedis.rpush(KEY, lines.toString()); lines.setLength(0); }",
+            "",
+            True,
+        ),
+        (
+            "",
+            "lines.setLength(0); lines.append(input.getString(0)); jedis.rpush(KEY, lines.toString());",
+            "",
+            False,
+        ),
+    ],
+)
+def test_a_java_bolt_that_sends_later_by_a_lambda_a_queue_or_a_text(start, body, save, is_early):
+    source = _DEFERRED.replace("START", start).replace("BODY", body).replace("SAVE", save)
+    found = java_facts(source).acks_early
+    assert (found is not None and found.line == 9) is is_early
+
+
+@pytest.mark.parametrize(
+    ("made", "flush", "is_early"),
+    [
+        (
+            "io.StringIO()",
+            "if self.text.tell() > 4096:\n    self.send()\n    self.text = io.StringIO()",
+            True,
+        ),
+        ("io.StringIO()", "self.send()\nself.text = io.StringIO()", False),
+        ("io.StringIO()", "if self.text.tell() > 4096:\n    self.text = io.StringIO()", False),
+        ("Socket()", "if self.text.tell() > 4096:\n    self.send()\n    self.text = Socket()", False),
+    ],
+)
+def test_a_text_in_memory_that_is_sent_when_it_is_long(made, flush, is_early):
+    lines = flush.replace("\n", "\n        ")
+    found = python_facts(f"""
+import io
+import boto3
+from streamparse import Bolt
+
+class Lines(Bolt):
+    outputs = []
+
+    def initialize(self, conf, ctx):
+        self.s3 = boto3.client("s3")
+        self.text = {made}
+
+    def process(self, tup):
+        self.text.write(tup.values[0])
+        {lines}
+
+    def send(self):
+        self.s3.put_object(Bucket="lines", Key="x", Body=self.text.getvalue())
+""").acks_early
+    assert (found is not None and found.line == 13) is is_early

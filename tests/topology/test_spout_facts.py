@@ -37,6 +37,18 @@ def _spout(fail: str) -> str:
     [
         ("self.emit([self.pending[tup_id]], tup_id=tup_id)", OnFail.REPLAYS, 20),
         ("self.queue.append(self.pending[tup_id])", OnFail.REPLAYS, 20),
+        (
+            "self.emit([self.pending.pop(tup_id)], tup_id=tup_id)",
+            OnFail.BOUNDED,
+            21,
+        ),  # a second time it is gone
+        ("word = self.pending.pop(tup_id)\nself.emit([word], tup_id=tup_id)", OnFail.BOUNDED, 22),
+        (
+            "word = self.pending.pop(tup_id)\nself.pending[tup_id] = word\nself.emit([word], tup_id=tup_id)",
+            OnFail.REPLAYS,
+            20,
+        ),
+        ("self.queue.append(self.pending.pop(tup_id))", OnFail.REPLAYS, 20),
         ("self.logger.info('lost %s', tup_id)", OnFail.NOTHING, 20),
         ("self.pending.pop(tup_id, None)", OnFail.NOTHING, 20),
         ("self.failed += 1", OnFail.NOTHING, 20),
@@ -319,3 +331,9 @@ public class Made {bases} {{
 )
 def test_a_library_interface_does_not_hide_fail(bases, on_fail):
     assert java_facts(_LISTENER.format(bases=bases)).on_fail is on_fail
+
+
+def test_messages_with_one_id_for_all():
+    source = _spout("self.emit([self.pending[tup_id]], tup_id=tup_id)")
+    assert python_facts(source.replace("tup_id=word", "tup_id='word'")).on_fail is OnFail.UNKNOWN
+    assert python_facts(source.replace("tup_id=word", "tup_id='w-' + word")).on_fail is OnFail.REPLAYS

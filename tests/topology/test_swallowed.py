@@ -162,6 +162,21 @@ def test_a_callback_for_both_outcomes(callback, lines):
 
 
 @pytest.mark.parametrize(
+    ("task", "lines"),
+    [
+        ("try { client.put(input); } finally { out.ack(input); }", [1]),
+        ("try { client.put(input); } finally { client.end(); } out.ack(input);", []),
+        (
+            "try { client.put(input); out.ack(input); } catch (Exception e) { out.fail(input); } finally { n++; }",
+            [],
+        ),
+    ],
+)
+def test_a_task_on_another_thread_that_acks_in_finally(task, lines):
+    assert [line for line, _ in _acked_failures(f"pool.execute(() -> {{ {task} }});")] == lines
+
+
+@pytest.mark.parametrize(
     ("steps", "lines"),
     [("self.ack(tup)", [3]), ("done.result()\n    self.ack(tup)", [])],
 )

@@ -9,10 +9,21 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from ackdoctor.flow.events import Flow, Path
-from ackdoctor.flow.expressions import assigned_locals, assigned_targets, memoize, names_in, operands
+from ackdoctor.flow.expressions import (
+    assigned_locals,
+    assigned_targets,
+    calls_by_result,
+    last_name,
+    memoize,
+    mentions,
+    names_in,
+    operands,
+)
+from ackdoctor.libraries.vocabulary import CONTAINER_STORES
 from ackdoctor.model.cfg import (
     ENTRY,
     EXIT,
+    RAISED,
     Attr,
     Bind,
     Build,
@@ -30,6 +41,7 @@ from ackdoctor.model.cfg import (
     Name,
     Next,
     Not,
+    Step,
     Unpack,
     Update,
     Way,
@@ -71,6 +83,11 @@ def handler_steps(function: Function, catch: int) -> set[int]:
     """Return the steps that run only after the exception handler at `catch` was entered."""
     entered = [target for kind, target in function.cfg.steps[catch].edges if kind is EdgeKind.TRUE]
     return reachable(function, entered) - reachable(function, [ENTRY], [(catch, EdgeKind.TRUE)])
+
+
+def raises_to_handler(step: Step) -> bool:
+    """Whether code around a step catches an exception of it: one that ends a loop in a helper ends the call, too."""
+    return any(kind is EdgeKind.RAISE and target != RAISED for kind, target in step.edges)
 
 
 def raising_steps(function: Function, catch: int) -> set[int]:
@@ -270,3 +287,26 @@ def argument_of(call: Call, helper: Function, name: str) -> Expr | None:
     plain = [arg.value for arg in call.args if arg.name is None]
     begin = 0 if helper.binding in ("static", "none") else 1
     return dict(zip(names[begin:], plain, strict=False)).get(name)
+
+
+def carriers_of(function: Function, place: Expr) -> frozenset[str]:
+    """Return the locals that hold something read from a place, also in a collection that was made for it."""
+    found: set[str] = set()
+    for step in function.cfg.steps:
+        if any(mentions(value, place) for value in operands(step.op)):
+            found.update(assigned_locals(step.op))
+            if isinstance(step.op, Call) and last_name(step.op.func) == "drainTo":
+                found.update(arg.value.id for arg in step.op.args if isinstance(arg.value, Name))
+    while True:
+        names = derived_names(function, frozenset(found))
+        filled = {
+            call.func.obj.id
+            for call in calls_by_result(function).values()
+            if isinstance(call.func, Attr)
+            and isinstance(call.func.obj, Name)
+            and call.func.name in CONTAINER_STORES
+            if any(mentions_any(arg.value, names) or mentions(arg.value, place) for arg in call.args)
+        }
+        if filled <= names:
+            return names
+        found = set(names | filled)

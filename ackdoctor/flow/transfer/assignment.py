@@ -43,6 +43,7 @@ from ackdoctor.flow.values import (
 )
 from ackdoctor.libraries.vocabulary import COLLECTION_WRAPPERS, CONTAINER_READS, RUN, SAME_PART
 from ackdoctor.model.cfg import (
+    SUPER,
     Attr,
     Bind,
     Build,
@@ -266,20 +267,26 @@ def _may_complete_by_key(context: Context, function: Function, obj: Expr) -> boo
     """
     methods = [method for cls in context.component.lineage for method in cls.all_methods()]
     own = isinstance(obj, Attr) and obj.obj == Name(function.receiver) and function in methods
-    if own and not any(obj in _whole_places(each) for method in methods for each in method.tree()):
+    places = (_whole_places(each) for method in methods for each in method.tree())
+    if own and not any(obj in each or Name(function.receiver) in each for each in places):
         return False
     return context.component.role.discipline.accepts_id and any(map(context.names_completion, methods))
 
 
 @memoize
 def _whole_places(function: Function) -> frozenset[Expr]:
-    """The fields that a function uses in another way than to read, store, remove or test one entry by its key."""
-    found = Counter[Expr]()
+    """The fields that a function uses in another way than to read, store, remove or test one entry by its key.
+
+    The object itself is among them if the function passes it on.
+    """
+    found, own = Counter[Expr](), Name(function.receiver)
     for step in function.cfg.steps:
         parts = [part for expr in operands(step.op) for part in subexpressions(expr)]
-        found.update(part for part in parts if isinstance(part, Attr))
+        found.update(part for part in parts if isinstance(part, Attr) or part == own)
         for part in parts:
             match part:
+                case Attr(obj=place) if place == own:
+                    found[own] -= 1
                 case (
                     Item(obj=place) | Compare(op="in" | "not in", right=place) | Mix(op="len", parts=(place,))
                 ):
@@ -287,8 +294,11 @@ def _whole_places(function: Function) -> frozenset[Expr]:
                 case _:
                     pass
         match step.op:
-            case Call(func=Attr(obj=place, name=name), args=args) if args and name in _LOOKUPS:
-                found[place] -= 1
+            case Call(func=func, args=args):
+                if isinstance(func, Attr) and args and func.name in _LOOKUPS:
+                    found[func.obj] -= 1
+                if last_name(func) == SUPER:
+                    found.subtract(arg.value for arg in args)
             case Bind(target=Attr() as place):
                 found[place] -= 1
             case _:
