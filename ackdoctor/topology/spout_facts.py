@@ -140,9 +140,16 @@ def _taken(context: RuleContext) -> Place | None:
 
 
 def _has_one_id(context: RuleContext) -> bool:
-    """Whether all messages have the same id: `fail` cannot tell which of them failed."""
-    ids = [emit.args[emit.verb.message_id or ""] for emit in data_emits(context) if has_id(emit)]
-    return bool(ids) and all(isinstance(each, Literal) for each in ids)
+    """Whether different messages have the same id: `fail` cannot tell which of them failed."""
+    emitted = [emit for emit in data_emits(context) if has_id(emit)]
+    ids = [emit.args[emit.verb.message_id or ""] for emit in emitted]
+    return all(isinstance(each, Literal) for each in ids) and not all(map(_is_constant, emitted))
+
+
+def _is_constant(emit: Emitted) -> bool:
+    """Whether an emit always sends the same values."""
+    values = canonical_form(emit.function, emit.payload) if emit.payload is not None else None
+    return values is not None and not any(isinstance(part, Name | Attr) for part in subexpressions(values))
 
 
 def _is_store(use: Use) -> bool:
