@@ -104,11 +104,12 @@ def track(finding: Finding, document: Document) -> Fix:
     fits(sum(1 for _ in spout.cls.calls(spout.emit.name)) == 1)
     values, more, stream = _payload(spout, call)
     fits(not any(f"={name}`" in finding.help for name in stream))  # else the id is at the place of the stream
+    given = next((each for each in call.arguments if each.name == spout.message_id), None)
     fits(not _does_something(spout, EntryKind.FAILED))
+    fits(given is not None or _accepts_number(spout))
     fits(not _may_change(call, values), not _may_never_end(spout, call))
     pending, counter = (f"{spout.own}.{spout.free(*names)}" for names in (_FIELDS, _COUNTERS))
     name = spout.free(*_VALUES)
-    given = next((each for each in call.arguments if each.name == spout.message_id), None)
     sent = _send(spout, call, _Record(values, name, stream), given, pending, counter)
     again = f"{_function_text(spout, call)}({name}{more}, {spout.message_id}={_ID})"
     parts_of = ", ".join((name, *stream))
@@ -327,6 +328,14 @@ def _does_something(spout: _Spout, kind: EntryKind) -> bool:
     """Whether a method has statements beside its docstring and `pass`."""
     body = method.block if (method := spout.method(kind)) is not None else None
     return body is not None and any(not _is_idle(spout.document, each) for each in body.children)
+
+
+def _accepts_number(spout: _Spout) -> bool:
+    """Whether `ack` and `fail` run with a number as the id: they only log it, and join it to no text."""
+    methods = (spout.method(kind) for kind in (EntryKind.ACKED, EntryKind.FAILED))
+    named = ((spout.document.source(each), parameters(each)[-1]) for each in methods if each and each.block)
+    joined_to_text = any(re.search(rf"\+\s*{name}\b|\b{name}\s*\+", text) for text, name in named)
+    return not joined_to_text and not _does_something(spout, EntryKind.ACKED)
 
 
 def _is_idle(document: Document, statement: Node) -> bool:

@@ -178,6 +178,18 @@ UNCHANGED = {
     "two emits": ("streamparse", "", "\n        self.emit([2])", ""),
     "a computed stream": ("streamparse", ", stream=self.stream()", "", ""),
     "the result is used": ("streamparse", "", "", ""),
+    "the code of a callback expects a text": (
+        "streamparse",
+        "",
+        "",
+        '\n    def fail(self, tup_id):\n        self.log("failed: " + tup_id)\n',
+    ),
+    "the code of a callback expects its own ids": (
+        "streamparse",
+        "",
+        "",
+        "\n    def ack(self, tup_id):\n        self.queue.delete(tup_id)\n",
+    ),
 }
 
 
