@@ -41,6 +41,8 @@ NOT_REPORTED = {
     "ACK101/the-same-index-in-every-iteration-and-a-range-that-is-one-short-streamparse FirstOnly: ACK202": FIRST,
     "ACK101/tasks-and-callbacks-that-complete-the-tuple-streamparse PoolBolt: ACK101": "in the pool's thread the "
     "stand-in raises an error that the case does not expect",
+    "ACK101/a-thread-that-moves-each-tuple-to-another-queue-or-puts-it-back-streamparse Uploader: ACK101": "in its "
+    "thread the stand-in raises an error that the case does not expect",
     "ACK101/auto-ack-is-switched-off-in-other-words-pystorm Trim: ACK105": "its `main` switches it off, and the test does not call `main`",
     "ACK101/every-tuple-of-the-batch-is-completed-streamparse RowLoader: ACK101": ZIPPED,
     "ACK105/the-value-of-auto-ack-is-known-only-at-run-time-streamparse Asked: ACK106": "as the case says",
