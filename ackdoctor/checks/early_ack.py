@@ -196,11 +196,7 @@ def _sent_with_listener(context: RuleContext, flow: Flow, visit: Path, call: Cal
 
 def _only_logs(context: RuleContext, function: Function, listener: Expr) -> bool:
     """Whether code of the project that a client calls does nothing about a failure."""
-    code = (
-        function.closures.get(listener.key)
-        if isinstance(listener, Closure)
-        else context.called_function(function, listener)
-    )
+    code = context.code_of(function, listener)
     if code is None:
         return False
     steps = code.cfg.steps
@@ -334,8 +330,10 @@ def _in_finally(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Find
 def _before_close(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Finding]:
     """Yield the ack inside a block at whose end a file is closed that may still hold the tuple's data in memory."""
     token = ended.token
-    acks = list(completions(ended.path, token)) if token is not None and ended.raised is None else []
-    if token is None or len(acks) != 1 or ended.is_system or ended.deferral is not None:
+    if token is None or ended.raised is not None or ended.is_system or ended.deferral is not None:
+        return
+    acks = list(completions(ended.path, token)) if any(map(_may_close, flow.functions)) else []
+    if len(acks) != 1:
         return
     [done] = acks
     visits = [visit for visit, _, _ in points_back(ended.path)]  # last first
@@ -370,6 +368,12 @@ def _before_close(context: RuleContext, flow: Flow, ended: Ended) -> Iterator[Fi
                 severity=_severity(context),
                 confidence=Confidence.MAY,
             )
+
+
+@memoize
+def _may_close(function: Function) -> bool:
+    """Whether a function closes something."""
+    return any(last_name(call.func) == "close" for call in calls_by_result(function).values())
 
 
 def _call_on_local(visit: Path) -> tuple[Name, str, tuple[Arg, ...]] | None:

@@ -42,7 +42,6 @@ from ackdoctor.model.cfg import (
     Call,
     Catch,
     ClassInfo,
-    Closure,
     Compare,
     EdgeKind,
     Function,
@@ -143,11 +142,7 @@ def _is_unread_task(context: RuleContext, flow: Flow, function: Function, call: 
     if not any(name.startswith("concurrent.futures.") for name in origins(context, function, call.func.obj)):
         return False
     work, data = call.args[0].value, tuple_names(flow, function)
-    task = (
-        function.closures.get(work.key)
-        if isinstance(work, Closure)
-        else context.called_function(function, work)
-    )
+    task = context.code_of(function, work)
     if task is not None and any(isinstance(step.op, Catch) for step in task.cfg.steps):
         return False  # it knows what became of the work
     if not any(mentions_any(arg.value, data) for arg in call.args) or not task_works(context, function, work):

@@ -45,6 +45,7 @@ from ackdoctor.model.cfg import (
     Bind,
     Call,
     ClassInfo,
+    Closure,
     Compare,
     Component,
     EdgeKind,
@@ -263,6 +264,12 @@ class RuleContext:
     def called_function(self, function: Function, func: Expr) -> Function | None:
         """Return the function of the project that a call in a function runs: a method of its own object, or a global."""
         return called_function(self._engine, function, func)
+
+    def code_of(self, function: Function, value: Expr) -> Function | None:
+        """Return the code of the project that a value in a function is: a closure, or what a call of it runs."""
+        if isinstance(value, Closure):
+            return function.closures.get(value.key)
+        return self.called_function(function, value)
 
     def field_class(self, field: str) -> ClassInfo | None:
         """Return the class of the project of the object that a field keeps."""

@@ -324,13 +324,7 @@ def _may_fail_tuples(
     run = (op.func, *(arg.value for arg in op.args))
     if any(context.verb_kind(function, replace(op, func=func), around) is VerbKind.FAIL for func in run):
         return True
-    codes = [
-        function.closures.get(func.key)
-        if isinstance(func, Closure)
-        else context.called_function(function, func)
-        for func in run
-    ]
-    called = [code for code in codes if code is not None]
+    called = [code for func in run if (code := context.code_of(function, func)) is not None]
     if around is not None:
         return bool(called)  # it is not followed any further
     return any(
@@ -379,11 +373,7 @@ def _awaits_work(context: RuleContext, function: Function, call: Call, derived: 
 
 def task_works(context: RuleContext, function: Function, code: Expr) -> bool:
     """Whether code that another thread runs emits, or uses a resource."""
-    task = (
-        function.closures.get(code.key)
-        if isinstance(code, Closure)
-        else context.called_function(function, code)
-    )
+    task = context.code_of(function, code)
     return (
         uses_resource(context, function, Call(Name("%"), code, ())) if task is None else _works(context, task)
     )
