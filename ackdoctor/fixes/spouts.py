@@ -332,9 +332,13 @@ def _does_something(spout: _Spout, kind: EntryKind) -> bool:
 
 def _accepts_number(spout: _Spout) -> bool:
     """Whether `ack` and `fail` run with a number as the id: they only log it, and join it to no text."""
-    methods = (spout.method(kind) for kind in (EntryKind.ACKED, EntryKind.FAILED))
-    named = ((spout.document.source(each), parameters(each)[-1]) for each in methods if each and each.block)
-    joined_to_text = any(re.search(rf"\+\s*{name}\b|\b{name}\s*\+", text) for text, name in named)
+    methods = [spout.method(kind) for kind in (EntryKind.ACKED, EntryKind.FAILED)]
+    joined_to_text = any(
+        re.search(rf"\+\s*{name}\b|\b{name}\s*\+", spout.document.source(method))
+        for method in methods
+        if method is not None
+        for name in parameters(method)[1:2]
+    )
     return not joined_to_text and not _does_something(spout, EntryKind.ACKED)
 
 

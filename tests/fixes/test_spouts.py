@@ -184,6 +184,7 @@ UNCHANGED = {
         "",
         '\n    def fail(self, tup_id):\n        self.log("failed: " + tup_id)\n',
     ),
+    "a callback takes no id": ("streamparse", "", "", "\n    @staticmethod\n    def ack():\n        pass\n"),
     "the code of a callback expects its own ids": (
         "streamparse",
         "",
